@@ -1,0 +1,45 @@
+"""noregret: online learning that is provably almost as good as the best model chosen in hindsight."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Public name -> module. Imported on first use: numba and scikit-learn cost seconds that `import noregret` need not.
+_HOME = {
+    "AIOLI": "noregret.second_order.aioli",
+    "FOLKLORE": "noregret.second_order.folklore",
+    "GAF": "noregret.second_order.gaf",
+    "ONS": "noregret.second_order.ons",
+    "VovkAzouryWarmuth": "noregret.second_order.vovk",
+    "load": "noregret.persist",
+    "BadRow": "noregret.errors",
+    "NoBound": "noregret.errors",
+    "NoCertificate": "noregret.errors",
+}
+__all__ = ["__version__", *_HOME]
+
+if TYPE_CHECKING:
+    from noregret.errors import BadRow as BadRow
+    from noregret.errors import NoBound as NoBound
+    from noregret.errors import NoCertificate as NoCertificate
+    from noregret.persist import load as load
+    from noregret.second_order.aioli import AIOLI as AIOLI
+    from noregret.second_order.folklore import FOLKLORE as FOLKLORE
+    from noregret.second_order.gaf import GAF as GAF
+    from noregret.second_order.ons import ONS as ONS
+    from noregret.second_order.vovk import VovkAzouryWarmuth as VovkAzouryWarmuth
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'noregret' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

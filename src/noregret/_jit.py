@@ -1,0 +1,107 @@
+"""The one place that knows about compilation and its disk cache.
+
+Numba keeps compiled code on disk, but it looks only at the file of the function it is asked for: edit a
+kernel in one file and a caller in another file silently keeps the old code. So the cache lives in a folder
+named by a stamp of *all* sources of the package: any edit opens a fresh folder. The folder is the user's
+(never the package's own, which may be read-only), private to the user, and never a shared temporary one:
+Numba's index is a pickle, and nothing here unpickles what somebody else may have written.
+
+``NOREGRET_CACHE_DIR`` moves the cache; with ``NUMBA_DISABLE_JIT=1`` every kernel is plain Python.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numba import njit
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.dispatcher import Dispatcher
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+# What LLVM may do: fuse multiply-adds. Not: forget NaN and inf, nor regroup (a / b) * c, which overflows elsewhere.
+FUSED = {"contract", "nsz"}
+
+
+@cache
+def source_stamp() -> str:
+    """A digest of every source file of the package."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def cache_folder() -> Path | None:
+    """The folder of this version's compiled code, or None where the user owns no writable one."""
+    chosen = os.environ.get("NOREGRET_CACHE_DIR")
+    if chosen:
+        home = Path(chosen)
+    elif sys.platform == "win32":
+        home = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "noregret"
+    elif sys.platform == "darwin":
+        home = Path.home() / "Library" / "Caches" / "noregret"
+    else:
+        home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "noregret"
+    folder = home / f"kernels-{source_stamp()}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+class _StampedLocator(_CacheLocator):
+    """Tells Numba where a kernel's compiled code lies and when it is stale."""
+
+    def __init__(self, py_func: Any, folder: Path) -> None:
+        self._folder = folder
+        self._line = py_func.__code__.co_firstlineno
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> _StampedLocator | None:
+        folder = cache_folder()
+        return None if folder is None else cls(py_func, folder)
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        return source_stamp()
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
+class _StampedCacheImpl(CompileResultCacheImpl):
+    _locator_classes = [_StampedLocator]
+
+
+class _StampedCache(FunctionCache):
+    _impl_class = _StampedCacheImpl
+
+
+def _compile(function: Kernel, liberties: set[str]) -> Kernel:
+    compiled = njit(function, fastmath=liberties, nogil=True, error_model="numpy")
+    if isinstance(compiled, Dispatcher) and cache_folder() is not None:
+        compiled._cache = _StampedCache(function)
+    return compiled  # type: ignore[no-any-return]
+
+
+def kernel(function: Kernel) -> Kernel:
+    """Compile ``function`` once per machine; later processes load it from disk."""
+    return _compile(function, FUSED)
+
+
+def summing_kernel(function: Kernel) -> Kernel:
+    """A `kernel` whose sums may be taken in any order, so that dot products vectorise."""
+    return _compile(function, FUSED | {"reassoc"})

@@ -1,0 +1,331 @@
+"""OnlineLearner: everything public that learners share, written once.
+
+A learner is a scikit-learn estimator. Its hyper-parameters are read when the first row arrives; what it
+has learned since is `state_`, a NamedTuple of float64 arrays. A learner's own file supplies
+
+- `_prepare(n_features, n_classes)`: the validated numbers its kernels read;
+- `_start(n_features, n_classes)`: the state before the first row;
+- `_run(X, Y, weight, out)`: the game over a block, in place on the state (a row is a block of length one);
+- `_forecast(X, out)`: the forecasts for a block, changing nothing;
+
+and says what it competes with, its certificate and its bound.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from noregret import validate
+from noregret._jit import kernel
+from noregret._types import Array
+from noregret.domains import Competition
+from noregret.errors import BadRow
+from noregret.labels import Labels
+
+BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labels and forecasts take
+ONE = np.ones(1)
+LEARNED = {"_constants", "_played_with", "_labels"}  # private, and of one run
+
+
+class OnlineLearner(BaseEstimator):
+    """A learner that meets its rows one at a time: forecast, see the label, suffer the loss, update."""
+
+    state_: Any
+    n_features_in_: int
+    registry: ClassVar[dict[str, type[OnlineLearner]]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        OnlineLearner.registry[cls.__name__] = cls
+
+    # ------------------------------------------------------------------ what a learner supplies
+
+    @abstractmethod
+    def _prepare(self, n_features: int, n_classes: int) -> NamedTuple: ...
+
+    @abstractmethod
+    def _start(self, n_features: int, n_classes: int) -> NamedTuple: ...
+
+    @abstractmethod
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None: ...
+
+    @abstractmethod
+    def _forecast(self, X: Array, out: Array) -> None: ...
+
+    @abstractmethod
+    def _check_scale(self, X: Array, weight: Array) -> None:
+        """Refuse rows whose size breaks an assumption or the arithmetic."""
+
+    @property
+    @abstractmethod
+    def competes_with(self) -> Competition:
+        """The loss and the set of comparators of this learner's regret."""
+
+    @abstractmethod
+    def regret_certificate(self, comparator_norm: float | None = None) -> float:
+        """An upper bound on the regret so far, from what the learner itself has added up."""
+
+    @abstractmethod
+    def regret_bound(self, n: int | None = None) -> float:
+        """What the learner's theorem promises for the regret after `n` rows (default: the rows so far)."""
+
+    # ------------------------------------------------------------------ what depends on the kind of target
+
+    _n_classes: int
+
+    @abstractmethod
+    def _meet_targets(self, y: Any, classes: Any) -> None:
+        """Read the kind of target off the first labels."""
+
+    @abstractmethod
+    def _targets(self, y: Any, classes: Any) -> Array: ...
+
+    @abstractmethod
+    def _new_forecasts(self, n: int) -> Array: ...
+
+    # ------------------------------------------------------------------ the game
+
+    def _play(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> Array:
+        """One pass over a block. Everything is checked before anything is learned."""
+        with self._untouched_on_error():
+            first = not hasattr(self, "state_")
+            X = self._rows(X, reset=first)
+            if y is None:
+                raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+            check_consistent_length(X, y)
+            if first:
+                self._meet_targets(y, classes)
+            Y = self._targets(y, None if first else classes)
+            weight = validate.weights(sample_weight, X.shape[0])
+            if first:
+                self._begin(X.shape[1])
+            self._check_scale(X, weight)
+        out = self._new_forecasts(X.shape[0] if keep else min(BLOCK, X.shape[0]))
+        for i in range(0, X.shape[0], BLOCK):
+            block = slice(i, i + BLOCK)
+            forecasts = out[block] if keep else out[: X.shape[0] - i]
+            self._run(X[block], Y[block], weight[block], forecasts)
+        return out
+
+    def _begin(self, n_features: int) -> None:
+        self._constants = self._prepare(n_features, self._n_classes)
+        self._played_with = self.get_params(deep=False)
+        self.state_ = self._start(n_features, self._n_classes)
+
+    def _rows(self, X: Any, reset: bool) -> Array:
+        rows = validate_data(
+            self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, copy=None
+        )
+        validate.finite_rows(rows, getattr(self, "feature_names_in_", None))
+        if not rows.flags.writeable:  # a kernel compiled for one kind of array only
+            rows = rows.copy()
+        return rows
+
+    @contextmanager
+    def _untouched_on_error(self) -> Iterator[None]:
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _row(self, x: Any) -> Array:
+        """One row as a block of length one, checked with little overhead."""
+        row = np.ascontiguousarray(x, dtype=np.float64)
+        if row.shape != (self.n_features_in_,):
+            raise BadRow(f"x has shape {row.shape}; this learner takes {self.n_features_in_} features.")
+        row = row.reshape(1, -1)
+        if not np.isfinite(row @ row[0])[0]:  # not finite, or too large to tell: look closer
+            validate.finite_rows(row, getattr(self, "feature_names_in_", None))
+        if not row.flags.writeable:
+            row = row.copy()
+        return row
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from a block of rows, in order."""
+        self._play(X, y, classes, sample_weight, keep=False)
+        return self
+
+    def fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn from the rows in one pass, in the order given."""
+        with self._untouched_on_error():
+            for name in [name for name in vars(self) if name.endswith("_") or name in LEARNED]:
+                delattr(self, name)
+            return self.partial_fit(X, y, classes, sample_weight)
+
+    def _forecasts(self, X: Any) -> Array:
+        check_is_fitted(self, "state_")
+        X = self._rows(X, reset=False)
+        self._check_scale(X, np.ones(X.shape[0]))
+        out = self._new_forecasts(X.shape[0])
+        self._forecast(X, out)
+        return out
+
+    def save(self, path: str | Path) -> None:
+        """Write hyper-parameters, classes and state to one file, without pickle. `noregret.load` reads it."""
+        from noregret.persist import save
+
+        save(self, path)
+
+
+class OnlineClassifier(ClassifierMixin, OnlineLearner):
+    """A learner of classes: it forecasts probabilities and suffers their log loss."""
+
+    classes_: np.ndarray
+    _binary_only: ClassVar[bool] = False
+
+    @property
+    def _n_classes(self) -> int:  # type: ignore[override]
+        return int(self.classes_.size)
+
+    def _meet_targets(self, y: Any, classes: Any) -> None:
+        self._meet_classes(Labels.of(y, classes))
+
+    def _meet_classes(self, labels: Labels) -> None:
+        if self._binary_only and labels.classes.size > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"{type(self).__name__} forecasts two classes and there are {labels.classes.size} here. Use FOLKLORE or GAF."
+            )
+        self.classes_ = labels.classes
+        self._labels = labels
+
+    def _targets(self, y: Any, classes: Any) -> Array:
+        if classes is not None and list(classes) != self.classes_.tolist():
+            raise ValueError(
+                f"classes={list(classes)} differs from those of the first call, {self.classes_.tolist()}."
+            )
+        return self._labels.distributions(y)
+
+    def _new_forecasts(self, n: int) -> Array:
+        return np.empty((n, self._n_classes))
+
+    def predict_then_learn(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Array:
+        """Play the game: row t's probabilities are made before row t's label is used. Returns (n, K)."""
+        out = self._play(X, y, classes, sample_weight, keep=True)
+        to_probabilities(out)
+        return out
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (n, K), columns in the order of `classes_`. Changes nothing."""
+        out = self._forecasts(X)
+        to_probabilities(out)
+        return out
+
+    def decision_function(self, X: Any) -> Array:
+        """The margin (n,) of the second class for two classes, else logits (n, K)."""
+        out = self._forecasts(X)
+        return out[:, 1] - out[:, 0] if out.shape[1] == 2 else out
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row."""
+        return self.classes_[np.argmax(self._forecasts(X), axis=1)]
+
+    def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
+        """Learn from one row. (The first needs `classes`, unless a block has been learned before.)"""
+        if "state_" not in self.__dict__:
+            self.partial_fit(np.reshape(x, (1, -1)), [y], classes)
+            return
+        row = self._row(x)
+        k = self._labels.code.get(y, -1)
+        if k < 0:
+            raise self._labels.unknown(y, 0)
+        self._check_scale(row, ONE)
+        self._run(row, self._labels.one_hot[k : k + 1], ONE, np.empty((1, self._n_classes)))
+
+    def predict_proba_one(self, x: Any) -> Array:
+        """Probabilities (K,) of one row."""
+        check_is_fitted(self, "state_")
+        row = self._row(x)
+        self._check_scale(row, ONE)
+        out = np.empty((1, self._n_classes))
+        self._forecast(row, out)
+        to_probabilities(out)
+        return out[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = not self._binary_only
+        return tags
+
+
+class OnlineRegressor(RegressorMixin, OnlineLearner):
+    """A learner of real numbers: it forecasts a number and suffers the squared loss."""
+
+    _n_classes = 1
+
+    def _meet_targets(self, y: Any, classes: Any) -> None:
+        if classes is not None:
+            raise ValueError(f"{type(self).__name__} forecasts numbers; it takes no classes.")
+
+    def _targets(self, y: Any, classes: Any) -> Array:
+        targets = np.asarray(y, dtype=np.float64)
+        if targets.ndim == 2 and targets.shape[1] == 1:
+            from sklearn.utils import column_or_1d
+
+            targets = column_or_1d(targets, warn=True)
+        if targets.ndim != 1:
+            raise ValueError(f"y has shape {targets.shape}: give one number a row.")
+        bad = ~(np.abs(targets) < 1e150)
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise BadRow(
+                f"row {i}: y = {targets[i]}. Targets are finite numbers (not NaN or inf) below 1e150."
+            )
+        return np.ascontiguousarray(targets)
+
+    def _new_forecasts(self, n: int) -> Array:
+        return np.empty(n)
+
+    def predict_then_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Play the game: row t's forecast is made before row t's number is used. Returns (n,)."""
+        return self._play(X, y, None, sample_weight, keep=True)
+
+    def predict(self, X: Any) -> Array:
+        """Forecasts (n,). Changes nothing."""
+        return self._forecasts(X)
+
+    def learn_one(self, x: Any, y: float) -> None:
+        """Learn from one row."""
+        if "state_" not in self.__dict__:
+            self.partial_fit(np.reshape(x, (1, -1)), [y])
+            return
+        row = self._row(x)
+        self._check_scale(row, ONE)
+        self._run(row, self._targets([y], None), ONE, np.empty(1))
+
+    def predict_one(self, x: Any) -> float:
+        """The forecast of one row."""
+        check_is_fitted(self, "state_")
+        row = self._row(x)
+        self._check_scale(row, ONE)
+        out = np.empty(1)
+        self._forecast(row, out)
+        return float(out[0])
+
+
+@kernel
+def to_probabilities(logits: Array) -> None:
+    """softmax of every row, in place."""
+    for t in range(logits.shape[0]):
+        top = logits[t, 0]
+        for k in range(1, logits.shape[1]):
+            top = max(top, logits[t, k])
+        total = 0.0
+        for k in range(logits.shape[1]):
+            logits[t, k] = np.exp(logits[t, k] - top)
+            total += logits[t, k]
+        for k in range(logits.shape[1]):
+            logits[t, k] /= total

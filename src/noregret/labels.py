@@ -1,0 +1,99 @@
+"""Labels of any kind to class codes and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from noregret._types import Array
+from noregret.errors import BadRow
+from noregret.validate import label_distributions
+
+
+class Labels:
+    """The classes of a stream, in the order of the probability columns."""
+
+    def __init__(self, classes: np.ndarray) -> None:
+        self.classes = classes
+        self.code = {label: k for k, label in enumerate(classes.tolist())}
+        self.one_hot = np.eye(classes.size)
+        numeric = classes.dtype.kind in "biuf"
+        self._in_order = numeric and bool(np.all(classes[:-1] < classes[1:]))
+
+    @classmethod
+    def of(cls, y: Any, classes: Any) -> Labels:
+        """The declared classes, or else those of the first labels, sorted where they can be."""
+        if classes is not None:
+            declared = as_labels(classes)
+            found = cls(declared)
+            if len(found.code) != declared.size:
+                raise ValueError(f"classes={declared.tolist()} names a class twice.")
+        elif (soft := as_distributions(y)) is not None:
+            found = cls(np.arange(soft.shape[1]))
+        else:
+            labels = as_labels(y)
+            check_classification_targets(labels)
+            try:
+                found = cls(np.unique(labels))
+            except TypeError:  # labels of several kinds have no order but that of appearance
+                found = cls(as_labels(list(dict.fromkeys(labels.tolist()))))
+        if found.classes.size < 2:
+            raise ValueError(
+                f"y holds only one class, {found.classes.tolist()}. A classifier needs at least 2 classes: declare "
+                "them in the first call, classes=[...]."
+            )
+        return found
+
+    def distributions(self, y: Any) -> Array:
+        """One row of label probabilities a row: one-hot for hard labels, soft labels as they are."""
+        soft = as_distributions(y)
+        if soft is not None:
+            label_distributions(soft, self.classes.size)
+            return soft
+        labels = as_labels(y)
+        if self._in_order and labels.dtype.kind in "biuf":
+            codes = np.minimum(np.searchsorted(self.classes, labels), self.classes.size - 1)
+            foreign = self.classes[codes] != labels
+        else:
+            codes = np.array([self.code.get(label, -1) for label in labels.tolist()])
+            foreign = codes < 0
+        if foreign.any():
+            i = int(np.argmax(foreign))
+            raise self.unknown(labels[i], i)
+        return self.one_hot[codes]
+
+    def unknown(self, label: Any, row: int) -> BadRow:
+        return BadRow(
+            f"row {row}: label {label!r} is not one of the classes {self.classes.tolist()}. Correct the label, or start "
+            "anew and declare every class in the first call, classes=[...]. Nothing was learned from this call."
+        )
+
+
+def as_distributions(y: Any) -> Array | None:
+    """y as an (n, K) array of label probabilities, or None if it holds hard labels."""
+    shape = getattr(y, "shape", None)
+    if shape is None or len(shape) != 2 or shape[1] < 2:
+        return None
+    return np.ascontiguousarray(y, dtype=np.float64)
+
+
+def as_labels(y: Any) -> np.ndarray:
+    """y as a one-dimensional array of labels; a list of mixed kinds stays as it is."""
+    labels = np.asarray(y)
+    if labels.dtype.kind in "US" and not isinstance(y, np.ndarray) and not _all_text(y):
+        labels = np.empty(len(y), dtype=object)
+        labels[:] = list(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = column_or_1d(labels, warn=True)
+    if labels.ndim != 1:
+        raise ValueError(
+            f"y has shape {labels.shape}: give one label a row, or an (n, K) array of label probabilities."
+        )
+    return labels
+
+
+def _all_text(y: Any) -> bool:
+    return all(isinstance(label, str | bytes) for label in y)

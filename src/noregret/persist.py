@@ -1,0 +1,137 @@
+"""Save and load learners, without pickle.
+
+A model file is an `.npz` archive (a zip of `.npy` arrays, readable from any language that reads them): one
+array per field of `state_`, one for the classes, and `header.json` with the format version, the learner's
+name and its hyper-parameters. The same learner always gives the same bytes. Loading builds the
+learner anew from its hyper-parameters and accepts only arrays of the shapes it expects; no code from the file
+is ever run.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import noregret
+from noregret.base import OnlineClassifier, OnlineLearner
+from noregret.labels import Labels, as_labels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FORMAT = 1
+EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time stamp, so that equal models are equal files
+
+
+def save(learner: OnlineLearner, path: str | Path) -> None:
+    """Write a learner to `path`, all or nothing."""
+    if not hasattr(learner, "state_"):
+        raise ValueError(f"this {type(learner).__name__} has learned nothing yet: there is no state to save.")
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "noregret": noregret.__version__,
+        "learner": type(learner).__name__,
+        "params": {name: _plain(name, value) for name, value in learner._played_with.items()},
+        "n_features": int(learner.n_features_in_),
+        "state": list(learner.state_._fields),
+    }
+    arrays = {f"state.{name}": array for name, array in learner.state_._asdict().items()}
+    if hasattr(learner, "feature_names_in_"):
+        header["feature_names"] = [str(name) for name in learner.feature_names_in_]
+    if isinstance(learner, OnlineClassifier):
+        if learner.classes_.dtype.kind == "O":
+            header["classes"] = [_plain("classes", label) for label in learner.classes_.tolist()]
+        else:
+            arrays["classes"] = learner.classes_
+    path = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+            text = json.dumps(header, indent=1, sort_keys=True)
+            archive.writestr(zipfile.ZipInfo("header.json", EPOCH), text)
+            for name, array in arrays.items():
+                buffer = io.BytesIO()
+                np.lib.format.write_array(buffer, array, allow_pickle=False)
+                archive.writestr(zipfile.ZipInfo(f"{name}.npy", EPOCH), buffer.getvalue())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value that JSON keeps exactly."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ValueError(f"{name}={value!r} cannot be saved: only numbers, text, True, False and None can.")
+
+
+def load(path: str | Path) -> Any:
+    """Read a learner written by `save`; it goes on where it stopped, bit for bit.
+
+    >>> import tempfile, noregret
+    >>> learner = noregret.AIOLI().fit([[0.0, 1.0], [1.0, 0.0]], ["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     learner.save(f"{folder}/model.npz")
+    ...     again = noregret.load(f"{folder}/model.npz")
+    >>> (again.predict_proba([[1.0, 0.0]]) == learner.predict_proba([[1.0, 0.0]])).all()
+    np.True_
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            header = json.loads(archive.read("header.json"))
+            arrays = {
+                name.removesuffix(".npy"): _array(archive.read(name))
+                for name in archive.namelist()
+                if name.endswith(".npy")
+            }
+    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a noregret model file: {error}") from error
+    try:
+        return _build(header, arrays, str(path))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged: {error!r}") from error
+
+
+def _array(data: bytes) -> NDArray[Any]:
+    array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    return array
+
+
+def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str) -> OnlineLearner:
+    if header["format"] != FORMAT:
+        raise ValueError(
+            f"{path} has format {header['format']} and this noregret {noregret.__version__} reads format {FORMAT}: "
+            f"it was written by noregret {header.get('noregret')}."
+        )
+    name = header["learner"]
+    kind = getattr(noregret, name) if name in noregret.__all__ else OnlineLearner.registry.get(name)
+    if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
+        raise ValueError(f"{path} holds a {name!r}: no learner of that name is known. Import the module that defines it first.")
+    learner = kind(**header["params"])
+    learner.n_features_in_ = int(header["n_features"])
+    if "feature_names" in header:
+        learner.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+    if isinstance(learner, OnlineClassifier):
+        classes = arrays["classes"] if "classes" in arrays else as_labels(header["classes"])
+        learner._meet_classes(Labels(classes))
+    learner._begin(learner.n_features_in_)
+    fresh = learner.state_._asdict()
+    for field, expected in fresh.items():
+        found = arrays[f"state.{field}"]
+        if found.shape != expected.shape or found.dtype != expected.dtype or not np.isfinite(found).all():
+            raise ValueError(
+                f"{path} is damaged: state {field!r} is a {found.dtype} array of shape {found.shape}; a finite "
+                f"{expected.dtype} array of shape {expected.shape} was expected."
+            )
+    learner.state_ = type(learner.state_)(*(np.ascontiguousarray(arrays[f"state.{f}"]) for f in fresh))
+    return learner

@@ -1,0 +1,181 @@
+"""AIOLI: binary online logistic regression, improper, with logarithmic regret and no e^B."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from noregret import bounds, validate
+from noregret._jit import kernel
+from noregret._types import Array
+from noregret.domains import Ball, Competition
+from noregret.second_order.curvature import kappa
+from noregret.second_order.forecasts import solve_margin
+from noregret.second_order.learner import SurrogateClassifier
+from noregret.second_order.surrogate import (
+    flush,
+    fold,
+    look_one,
+    norm,
+    product,
+    record,
+)
+
+
+class AIOLI(SurrogateClassifier):
+    r"""Binary online logistic regression that is almost as good as the best weights in a ball.
+
+    The forecast at x is the margin :math:`u = \theta \cdot x` of the minimiser of the quadratics of the past plus *both* labels of x,
+
+    .. math:: \lambda |\theta|^2 + \sum_s q_s(\theta) + a\,[\ell(\theta \cdot x, +1) + \ell(\theta \cdot x, -1)],
+
+    which is one scalar equation, :math:`u + a \tfrac q2 \tanh \tfrac u2 = m` with :math:`m = \bar\theta \cdot x`,
+    :math:`q = x^T A^{-1} x`. The virtual labels pull an uncertain forecast to the middle; this is what makes the
+    forecast improper and the regret small. A row costs one product with :math:`A^{-1}` and one rank-one update.
+
+    **Guarantee.** For every :math:`|\theta| \le B`, whatever the stream:
+    :math:`\lambda B^2 + a \frac{d}{2\kappa}\ln(1 + \frac{\kappa n R^2}{4 d\lambda})` (Theorem 1 of [AIOLI]_; `noregret.bounds.aioli`), with R
+    the largest :math:`|x|`. `regret_certificate()` is the same promise evaluated on the rows that came.
+
+    Parameters
+    ----------
+    radius : B, the norm of the weights to compete with. No intercept is added: append a constant column.
+    regularization : lambda, the coefficient of :math:`|\theta|^2`; None means 1 / radius**2.
+    curvature : kappa of the quadratics: "sharp", "gaf", "aioli", "folklore" or a number.
+    virtual_weight : a. 1 is the text's; 1/2 halves the worst-case bound (and is what FOLKLORE does at K = 2).
+    feature_bound : R. None lets each row use its own norm; a number is the papers' constant, and a row
+        beyond it is refused.
+
+    Attributes
+    ----------
+    classes_ : the two labels; the margin is that of the second.
+    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, weight, loss, excess, largest norm).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noregret import AIOLI
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 5)) / np.sqrt(5)
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(-X @ [3, -3, 2, 0, 1]))
+    >>> learner = AIOLI(radius=5.0)
+    >>> p = learner.predict_then_learn(X, y)
+    >>> print(f"{-np.log(np.where(y, p[:, 1], p[:, 0])).mean():.4f}")
+    0.4964
+    >>> print(f"regret <= {learner.regret_certificate():.1f} <= {learner.regret_bound():.1f}")
+    regret <= 15.5 <= 122.5
+
+    References
+    ----------
+    .. [AIOLI] Jézéquel, Gaillard and Rudi (2020), key `aioli` of REFERENCES.bib. Errata that matter here: docs/errata.md.
+    """
+
+    _binary_only = True
+    _logits_per_weight: ClassVar[float] = 0.5
+
+    def __init__(
+        self,
+        radius: float = 10.0,
+        regularization: float | None = None,
+        curvature: str | float = "sharp",
+        virtual_weight: float = 1.0,
+        feature_bound: float | None = None,
+    ) -> None:
+        self.radius = radius
+        self.regularization = regularization
+        self.curvature = curvature
+        self.virtual_weight = virtual_weight
+        self.feature_bound = feature_bound
+
+    def _default_regularization(self, radius: float) -> float:
+        return 1.0 / radius**2
+
+    @property
+    def competes_with(self) -> Competition:
+        """The best weights in a ball, under the log loss."""
+        return Competition("log", Ball(self.radius))
+
+    def regret_bound(self, n: int | None = None) -> float:
+        """Theorem 1, with R the largest row so far (or `feature_bound`)."""
+        return bounds.aioli(**self._theorem(n), virtual_weight=self._a())
+
+    def _a(self) -> float:
+        return validate.positive("virtual_weight", self.virtual_weight, zero=True)
+
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        c = self._constants
+        run(*self.state_, X, Y, weight, c.radius, c.code, c.number, c.feature_bound, self._a(), out)
+
+    def _forecast(self, X: Array, out: Array) -> None:
+        forecast_block(*self.state_, X, self._a(), out)
+
+
+@kernel
+def forecast(m: float, q: float, a: float) -> tuple[float, float]:
+    """The margin u and its sigmoid: u + a (q/2) tanh(u/2) = m, and u has the sign of m."""
+    u, p = solve_margin(abs(m), 0.5 * a * q)
+    return (u, p) if m >= 0.0 else (-u, 1.0 - p)
+
+
+@kernel
+def update(
+    w: Array, V: Array, U: Array, q: float, a: float, p: float, y: float, kappa: float, weight: float
+) -> float:
+    """Add the quadratic at the forecast; returns the growth of the excess.
+
+    MATH section 2 in scalars, with e = u - m = -a q (2p - 1) / 2. (The text's b += (eta g.theta - 1) g is
+    twice what its equation (5) gives: docs/errata.md.)
+    """
+    c = weight * kappa * p * (1.0 - p)
+    g = weight * (p - y)
+    e = -a * q * (p - 0.5)
+    shrink = 1.0 / (1.0 + c * q)
+    step = (c * e - 0.5 * g) * shrink
+    root = math.sqrt(c * shrink)
+    for i in range(w.size):
+        w[i] += step * V[0, i]
+        U[0, i] = root * V[0, i]
+    return e * ((g - c * e) * shrink) + 0.25 * g * q * (g * shrink)
+
+
+@kernel
+def run(
+    P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array,
+    radius: float, code: int, number: float, feature_bound: float, a: float, out: Array,
+) -> None:
+    """The game over a block: forecast, see the label, suffer the loss, update."""
+    n, d = X.shape
+    V = np.empty((1, d))
+    U = np.zeros((1, d))
+    for t in range(n):
+        x = X[t]
+        fold(P, U, x, V)
+        m, q = look_one(V, w, x)
+        u, p = forecast(m, q, a)
+        out[t, 0] = -0.5 * u
+        out[t, 1] = 0.5 * u
+        y = Y[t, 1]
+        if weight[t] == 0.0:
+            U[:] = 0.0
+            continue
+        size = norm(x)
+        reach = feature_bound if feature_bound > 0.0 else size
+        loss = weight[t] * (max(u, 0.0) - y * u - math.log(max(p, 1.0 - p)))
+        growth = update(w, V, U, q, a, p, y, kappa(code, number, 0.5 * radius * reach, 2), weight[t])
+        record(tally, weight[t], loss, growth, size)
+    flush(P, U)
+
+
+@kernel
+def forecast_block(P: Array, w: Array, tally: Array, X: Array, a: float, out: Array) -> None:
+    """The forecasts of a block of rows, all from the same state."""
+    V = np.empty((1, w.size))
+    for t in range(X.shape[0]):
+        x = X[t]
+        product(P, x, V)
+        m, q = look_one(V, w, x)
+        u, _ = forecast(m, q, a)
+        out[t, 0] = -0.5 * u
+        out[t, 1] = 0.5 * u

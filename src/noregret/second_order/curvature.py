@@ -1,0 +1,91 @@
+r"""How much curvature a quadratic may keep and still lie below the log loss.
+
+For logits :math:`a \in [-C, C]^K` and every :math:`b \in R^K`, with :math:`p = \mathrm{softmax}(b)`,
+
+.. math:: \mathrm{lse}(a) \ge \mathrm{lse}(b) + p \cdot (a-b) + \kappa\,(a-b)^T(\mathrm{diag}\,p - pp^T)(a-b)
+
+holds for every :math:`\kappa` up to a constant that depends on :math:`L = 2C + \ln(K-1)` alone. The names:
+
+============  ==========================  ==================================================================
+name          kappa                       standing
+============  ==========================  ==================================================================
+"sharp"       1 / (2 + W(e^(L-1)))        proved: the argument of GAF's Lemma 4 with the true supremum of
+                                          X - EX, which is Lambert's W(e^(L-1))
+"gaf"         1 / (ln K + 2 (C + 1))      GAF, Lemma 4
+"aioli"       1 / (2 (1 + L)), K = 2      AIOLI, Lemma 5
+"folklore"    1 / (C + ln(K) / 2)         FOLKLORE, Lemma 1: false (docs/errata.md); kept to reproduce the text
+a number      itself                      proved as long as it does not exceed "sharp"
+============  ==========================  ==================================================================
+
+Binary learners that work with the margin u = z_1 - z_0, |u| <= B|x|, are the case K = 2, C = B|x|/2.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+from noregret._jit import kernel
+
+NUMBER, SHARP, GAF, AIOLI, FOLKLORE = range(5)
+NAMES = {"sharp": SHARP, "gaf": GAF, "aioli": AIOLI, "folklore": FOLKLORE}
+
+
+def rule(curvature: str | float, n_classes: int) -> tuple[int, float]:
+    """The pair (code, number) the kernels read, or an error that lists the choices."""
+    if isinstance(curvature, str):
+        if curvature not in NAMES:
+            raise ValueError(
+                f"curvature={curvature!r} is unknown: choose one of {sorted(NAMES)} or a positive number."
+            )
+        if curvature == "aioli" and n_classes > 2:
+            raise ValueError(
+                f'curvature="aioli" is a lemma about two classes and this stream has {n_classes}: '
+                'use "sharp" or "gaf".'
+            )
+        return NAMES[curvature], 0.0
+    if isinstance(curvature, Real) and math.isfinite(curvature) and curvature > 0:
+        return NUMBER, float(curvature)
+    raise ValueError(f"curvature={curvature!r} must be one of {sorted(NAMES)} or a positive number.")
+
+
+@kernel
+def lambert_of_exp(a: float) -> float:
+    """W(e^a) for a >= -1: the root of w + ln w = a, to the last bit and without overflow.
+
+    (scipy.special.wrightomega is the same function at several times the cost; this one is paid every row.)
+    A guess good to 1e-4, then one fourth-order step of Fritsch, Shafer and Crowley (1973).
+    """
+    if a < 6.0:
+        w = 0.56718 + a * (
+            0.361952
+            + a * (0.0734944 + a * (-0.00147831 + a * (-0.00145855 + a * (0.000255444 - a * 1.42559e-05))))
+        )
+    else:
+        log_a = math.log(a)
+        w = a - log_a + (log_a / a) * (1.0 + 0.5 * (log_a - 2.0) / a)
+    r = a - w - math.log(w)
+    s = 2.0 * (1.0 + w) * (1.0 + w + 2.0 / 3.0 * r)
+    return w * (1.0 + r * (s - r) / ((1.0 + w) * (s - 2.0 * r)))
+
+
+@kernel
+def kappa(code: int, number: float, C: float, K: int) -> float:
+    """The constant of one row whose comparators have logits in [-C, C]^K."""
+    L = 2.0 * C + math.log(K - 1.0)
+    if code == SHARP:
+        return 1.0 / (2.0 + lambert_of_exp(L - 1.0))
+    if code == GAF:
+        return 1.0 / (math.log(K) + 2.0 * (C + 1.0))
+    if code == AIOLI:
+        return 1.0 / (2.0 * (1.0 + L))
+    if code == FOLKLORE:
+        return 1.0 / (C + 0.5 * math.log(K))
+    return number
+
+
+def proved(code: int, number: float, C: float, K: int) -> bool:
+    """Whether the constant is a theorem for rows whose comparators reach logits of size C."""
+    if code == NUMBER:
+        return number <= kappa(SHARP, 0.0, C, K)
+    return code != FOLKLORE

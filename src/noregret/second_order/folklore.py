@@ -1,0 +1,155 @@
+"""FOLKLORE: multiclass online logistic regression, improper, soft labels included."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from noregret import bounds
+from noregret._jit import kernel
+from noregret._types import Array
+from noregret.domains import Competition, RowBall
+from noregret.second_order.curvature import kappa
+from noregret.second_order.forecasts import solve_logits
+from noregret.second_order.learner import SurrogateClassifier
+from noregret.second_order.surrogate import (
+    absorb,
+    flush,
+    fold,
+    helmert,
+    look,
+    norm,
+    product,
+    record,
+    softmax,
+)
+
+
+class FOLKLORE(SurrogateClassifier):
+    r"""Multiclass online logistic regression that is almost as good as the best weights, one bounded row a class.
+
+    With :math:`m = \bar W x` the forecast of the minimiser of the quadratics of the past and
+    :math:`Q = (I \otimes x)^T A^{-1} (I \otimes x)` its uncertainty at x, the logits forecast solve
+
+    .. math:: z = m + \tfrac14 \mathrm{diag}(Q) - \tfrac12 Q\,\mathrm{softmax}(z),
+
+    K equations with one solution. Everything is kept in (K-1) d coordinates: a row costs one product and one
+    rank-(K-1) update of that size.
+
+    **Guarantee.** For every W whose rows have norm at most B:
+    :math:`\lambda K B^2 + \frac{(K-1)d}{4\kappa} \ln(1 + 2\kappa n R^2/\lambda)` if :math:`\kappa R^2 \le \lambda/2` (Theorem 3 of [FOLKLORE]_
+    with its lost factor 1/4 restored; `noregret.bounds.folklore`).
+
+    Parameters
+    ----------
+    radius : B, the largest norm of a class's row of weights. No intercept is added: append a constant column.
+    regularization : lambda, the coefficient of :math:`|W|^2`; None means 2 R / radius with R = `feature_bound`, or 1.
+    curvature : kappa of the quadratics: "sharp", "gaf", "aioli" (two classes), "folklore" (the text's, which is
+        false: no certificate) or a number.
+    feature_bound : R. None lets each row use its own norm; a row beyond a given one is refused.
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns of probabilities.
+    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, weight, loss, excess, largest norm).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from noregret import FOLKLORE
+    >>> X, y = load_digits(return_X_y=True)
+    >>> learner = FOLKLORE(radius=10.0)
+    >>> p = learner.predict_then_learn(X / 64, y, classes=range(10))
+    >>> print(f"{(p.argmax(axis=1) != y).mean():.3f}")
+    0.129
+
+    References
+    ----------
+    .. [FOLKLORE] Agarwal, Kale and Zimmert (2022), key `folklore` of REFERENCES.bib. Errata that matter here: docs/errata.md.
+    """
+
+    def __init__(
+        self,
+        radius: float = 10.0,
+        regularization: float | None = None,
+        curvature: str | float = "sharp",
+        feature_bound: float | None = None,
+    ) -> None:
+        self.radius = radius
+        self.regularization = regularization
+        self.curvature = curvature
+        self.feature_bound = feature_bound
+
+    def _default_regularization(self, radius: float) -> float:
+        return 2.0 * (1.0 if self.feature_bound is None else self.feature_bound) / radius
+
+    @property
+    def competes_with(self) -> Competition:
+        """The best matrix whose rows lie in a ball, under the log loss."""
+        return Competition("log", RowBall(self.radius))
+
+    def regret_bound(self, n: int | None = None) -> float:
+        """Theorem 3 corrected, with R the largest row so far (or `feature_bound`)."""
+        return bounds.folklore(**self._theorem(n), n_classes=self._n_classes)
+
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        c = self._constants
+        run(*self.state_, X, Y, weight, helmert(self._n_classes), c.radius, c.code, c.number, c.feature_bound, out)
+
+    def _forecast(self, X: Array, out: Array) -> None:
+        forecast_block(*self.state_, X, helmert(self._n_classes), out)
+
+
+@kernel
+def forecast(m: Array, Q: Array, e: Array, z: Array, p: Array) -> None:
+    """Logits z, p = softmax(z), and e = z - m = diag(Q)/4 - (Q/2) p without the cancellation."""
+    K = m.size
+    for a in range(K):
+        e[a] = m[a] + 0.25 * Q[a, a]
+    solve_logits(e, Q, z, p)
+    for a in range(K):
+        e[a] = 0.25 * Q[a, a]
+        for b in range(K):
+            e[a] -= 0.5 * Q[a, b] * p[b]
+
+
+@kernel
+def run(
+    P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, H: Array,
+    radius: float, code: int, number: float, feature_bound: float, out: Array,
+) -> None:
+    """The game over a block: forecast, see the label, suffer the loss, update."""
+    K, r = H.shape
+    V, U = np.empty((r, w.size)), np.zeros((r, w.size))
+    m, e, p, scratch = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
+    Q, L, LQ, M = np.empty((K, K)), np.empty((K, r)), np.empty((r, K)), np.empty((r, r))
+    for t in range(X.shape[0]):
+        x, y, z = X[t], Y[t], out[t]
+        fold(P, U, x, V)
+        look(V, w, x, H, m, Q)
+        forecast(m, Q, e, z, p)
+        if weight[t] == 0.0:
+            U[:] = 0.0
+            continue
+        size = norm(x)
+        reach = feature_bound if feature_bound > 0.0 else size
+        loss = softmax(z, p)
+        for a in range(K):
+            loss -= y[a] * z[a]
+        kap = kappa(code, number, radius * reach, K)
+        growth = absorb(V, w, U, H, Q, p, y, e, kap, weight[t], L, LQ, M, scratch)
+        record(tally, weight[t], weight[t] * loss, growth, size)
+    flush(P, U)
+
+
+@kernel
+def forecast_block(P: Array, w: Array, tally: Array, X: Array, H: Array, out: Array) -> None:
+    """The forecasts of a block of rows, all from the same state."""
+    K, r = H.shape
+    V = np.empty((r, w.size))
+    m, e, p, Q = np.empty(K), np.empty(K), np.empty(K), np.empty((K, K))
+    for t in range(X.shape[0]):
+        product(P, X[t], V)
+        look(V, w, X[t], H, m, Q)
+        forecast(m, Q, e, out[t], p)

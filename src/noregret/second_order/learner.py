@@ -1,0 +1,115 @@
+"""What the surrogate classifiers share: their numbers, their checks and their certificate."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+from sklearn.utils.validation import check_is_fitted
+
+from noregret import validate
+from noregret._types import Array
+from noregret.base import OnlineClassifier
+from noregret.errors import NoBound, NoCertificate
+from noregret.second_order import curvature
+from noregret.second_order.surrogate import EXCESS, ROWS, WEIGHT, WIDEST, SurrogateState, start
+
+
+class Constants(NamedTuple):
+    """The numbers a surrogate kernel reads."""
+
+    radius: float
+    regularization: float
+    code: int  # of the curvature's name
+    number: float  # the curvature itself, where it is given as a number
+    feature_bound: float  # 0: each row uses its own norm
+
+
+class SurrogateClassifier(OnlineClassifier):
+    """A classifier that replaces each loss by a quadratic below it (AIOLI, FOLKLORE, GAF)."""
+
+    radius: float
+    regularization: float | None
+    curvature: str | float
+    feature_bound: float | None
+    state_: SurrogateState
+    _constants: Constants
+    # Comparators reach logits of size C = radius |x| times this: 1/2 where the weights give the margin z_1 - z_0.
+    _logits_per_weight: ClassVar[float] = 1.0
+
+    def _default_regularization(self, radius: float) -> float:
+        raise NotImplementedError
+
+    def _prepare(self, n_features: int, n_classes: int) -> Constants:
+        radius = validate.positive("radius", self.radius)
+        lam = self._default_regularization(radius) if self.regularization is None else self.regularization
+        code, number = curvature.rule(self.curvature, n_classes)
+        return Constants(
+            radius=radius,
+            regularization=validate.positive("regularization", lam),
+            code=code,
+            number=number,
+            feature_bound=0.0
+            if self.feature_bound is None
+            else validate.positive("feature_bound", self.feature_bound),
+        )
+
+    def _start(self, n_features: int, n_classes: int) -> SurrogateState:
+        return start((n_classes - 1) * n_features, self._constants.regularization)
+
+    def _check_scale(self, X: Array, weight: Array) -> None:
+        c = self._constants
+        validate.row_scales(validate.row_norms(X), weight, c.regularization, c.feature_bound or None)
+
+    def _largest_row(self) -> float:
+        """R: the declared bound, or the largest row so far."""
+        return self._constants.feature_bound or float(self.state_.tally[WIDEST])
+
+    def _require_proof(self, refusal: type[ValueError]) -> None:
+        c = self._constants
+        R = self._largest_row()
+        C = c.radius * R * self._logits_per_weight
+        if not curvature.proved(c.code, c.number, C, self._n_classes):
+            sharp = curvature.kappa(curvature.SHARP, 0.0, C, self._n_classes)
+            raise refusal(
+                f"curvature={self._played_with['curvature']!r} is not proved to keep the quadratics below the loss for "
+                f'rows of norm up to {R:.4g} at radius {c.radius:.4g}: use "sharp", or a number up to {sharp:.4g}.'
+            )
+
+    def regret_certificate(self, comparator_norm: float | None = None) -> float:
+        r"""An upper bound on the regret against every comparator of the class (or of a given norm).
+
+        :math:`\lambda |W|^2 + \sum loss - \min_V [\lambda |V|^2 + \sum_s q_s(V)]`: valid because every quadratic
+        :math:`q_s` lies below its loss on the class. No solver and no second pass are involved. Raises
+        `NoCertificate` where the curvature has no proof.
+        """
+        check_is_fitted(self, "state_")
+        self._require_proof(NoCertificate)
+        largest = self.competes_with.domain.largest_norm(self._n_classes)
+        norm = largest
+        if comparator_norm is not None:
+            norm = validate.positive("comparator_norm", comparator_norm, zero=True)
+        if norm > largest * (1 + 1e-12):
+            raise NoCertificate(
+                f"a comparator of norm {norm:.4g} lies outside {self.competes_with.domain}, where the quadratics "
+                "are proved to lie below the loss: use a larger radius."
+            )
+        return self._constants.regularization * norm**2 + float(self.state_.tally[EXCESS])
+
+    def _theorem(self, n: int | None) -> dict[str, Any]:
+        """What every bound reads: n, d, R, B, lam, and kappa at R."""
+        check_is_fitted(self, "state_")
+        self._require_proof(NoBound)
+        rows, weight = self.state_.tally[[ROWS, WEIGHT]]
+        if rows != weight:
+            raise NoBound("the theorem speaks of rows of weight 1; regret_certificate() covers weights.")
+        c = self._constants
+        R = self._largest_row()
+        C = c.radius * R * self._logits_per_weight
+        return {
+            "n": int(rows) if n is None else n,
+            "n_features": self.n_features_in_,
+            "radius": c.radius,
+            "feature_bound": R,
+            "regularization": c.regularization,
+            "curvature": float(curvature.kappa(c.code, c.number, C, self._n_classes)),
+        }

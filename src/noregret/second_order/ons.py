@@ -1,0 +1,311 @@
+"""Online Newton Step, projected exactly."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from noregret import bounds, validate
+from noregret._jit import kernel
+from noregret._types import Array
+from noregret.base import OnlineClassifier
+from noregret.domains import Ball, Competition
+from noregret.errors import NoBound, NoCertificate
+from noregret.second_order.surrogate import (
+    EXCESS,
+    ROWS,
+    TALLIES,
+    WEIGHT,
+    WIDEST,
+    dot,
+    flush,
+    fold,
+    helmert,
+    norm,
+    record,
+    softmax,
+)
+
+
+class ONSState(NamedTuple):
+    """What ONS has learned."""
+
+    P: Array  # inverse of A = epsilon I + sum g g^T
+    w: Array  # the iterate, in the ball
+    leader: Array  # minimiser of the lower quadratics, for the certificate
+    tally: Array  # rows, weight, loss, excess, largest |x|
+
+
+class ONSConstants(NamedTuple):
+    """The numbers the kernels read."""
+
+    radius: float
+    gamma: float
+    epsilon: float
+    feature_bound: float  # 0: not declared
+
+
+class ONS(OnlineClassifier):
+    r"""Online Newton Step for the log loss, two classes or more: proper, and what the others improve on.
+
+    .. math:: A \leftarrow A + g g^T, \qquad w \leftarrow \Pi_A(w - \tfrac1\gamma A^{-1} g),
+
+    g the gradient of the loss at w and :math:`\Pi_A` the projection onto the ball in the norm of A, found exactly from
+    one scalar equation. Two classes use the margin's d weights; more use (K-1) d reduced ones and the
+    Frobenius ball. A row that needs no projection costs :math:`O(N^2)` for N weights, one that does :math:`O(N^3)`.
+
+    **Guarantee.** For every :math:`|w| \le B`: :math:`\frac{\gamma\varepsilon}{2}B^2 + \frac{N}{2\gamma}\ln(1 + nG^2/(N\varepsilon))` if
+    :math:`\gamma \le \frac12\min(\frac{1}{4GD}, \alpha)` (Theorem 2 of [ONS]_; `noregret.bounds.online_newton_step`). The log loss is
+    :math:`\alpha`-exp-concave with :math:`\alpha = e^{-BR}` for two classes and :math:`e^{-\sqrt2 BR}/(K-1)` for more: the exponential price
+    that AIOLI, FOLKLORE and GAF do not pay.
+
+    Parameters
+    ----------
+    radius : B, the (Frobenius) norm of the weights to compete with. No intercept is added: append a constant column.
+    gamma : the step's constant; None means the theory's value above, for rows up to `feature_bound`.
+    epsilon : A starts as epsilon I; None means 1 / (gamma D)^2, D = 2 B.
+    feature_bound : R of the theory's gamma, and a row beyond it is refused. None means 1 for gamma; larger rows are
+        then played, but without certificate or bound.
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns of probabilities.
+    state_ : `P` (the inverse of A), `w` (the iterate), `leader` and `tally` (for the certificate).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from noregret import ONS
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 5)) / np.sqrt(5)
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(-X @ [3, -3, 2, 0, 1]))
+    >>> p = ONS(radius=5.0, gamma=0.25, epsilon=1.0).predict_then_learn(X, y)
+    >>> print(f"{-np.log(np.where(y, p[:, 1], p[:, 0])).mean():.4f}")
+    0.4985
+
+    References
+    ----------
+    .. [ONS] Hazan, Agarwal and Kale (2007), key `ons` of REFERENCES.bib.
+    """
+
+    state_: ONSState
+    _constants: ONSConstants
+
+    def __init__(
+        self,
+        radius: float = 10.0,
+        gamma: float | None = None,
+        epsilon: float | None = None,
+        feature_bound: float | None = None,
+    ) -> None:
+        self.radius = radius
+        self.gamma = gamma
+        self.epsilon = epsilon
+        self.feature_bound = feature_bound
+
+    def _prepare(self, n_features: int, n_classes: int) -> ONSConstants:
+        B = validate.positive("radius", self.radius)
+        R = 1.0 if self.feature_bound is None else validate.positive("feature_bound", self.feature_bound)
+        gamma = theory_gamma(B, R, n_classes) if self.gamma is None else validate.positive("gamma", self.gamma)
+        if gamma == 0.0:
+            raise ValueError(
+                f"the theory's gamma underflows at radius {B:.4g} and rows of norm {R:.4g} (it falls like e^-BR): give gamma."
+            )
+        epsilon = 1.0 / (2.0 * gamma * B) ** 2 if self.epsilon is None else self.epsilon
+        return ONSConstants(
+            radius=B,
+            gamma=gamma,
+            epsilon=validate.positive("epsilon", epsilon),
+            feature_bound=0.0 if self.feature_bound is None else R,
+        )
+
+    def _start(self, n_features: int, n_classes: int) -> ONSState:
+        size = (n_classes - 1) * n_features
+        return ONSState(
+            P=np.eye(size) / self._constants.epsilon,
+            w=np.zeros(size),
+            leader=np.zeros(size),
+            tally=np.zeros(TALLIES),
+        )
+
+    def _check_scale(self, X: Array, weight: Array) -> None:
+        c = self._constants
+        validate.row_scales(validate.row_norms(X), weight, c.epsilon * c.gamma**2, c.feature_bound or None)
+
+    @property
+    def competes_with(self) -> Competition:
+        """The best weights in a ball, under the log loss."""
+        return Competition("log", Ball(self.radius))
+
+    def _require_proof(self, refusal: type[ValueError]) -> float:
+        """R, once gamma is known to be small enough for it."""
+        c = self._constants
+        R = c.feature_bound or float(self.state_.tally[WIDEST])
+        most = theory_gamma(c.radius, R, self._n_classes)
+        if c.gamma > most * (1 + 1e-12):
+            raise refusal(
+                f"gamma={c.gamma:.4g} is not proved to keep the quadratics below the loss for rows of norm {R:.4g} at radius "
+                f"{c.radius:.4g}: it may be at most {most:.4g} there. Give gamma, or feature_bound, accordingly."
+            )
+        return R
+
+    def regret_certificate(self, comparator_norm: float | None = None) -> float:
+        r"""An upper bound on the regret against every comparator of the ball (or of a given norm).
+
+        :math:`\frac{\gamma\varepsilon}2|w|^2 + \sum loss - \min_v[\frac{\gamma\varepsilon}2|v|^2 + \sum_s q_s(v)]` with
+        :math:`q_s(v) = \ell_s + g_s\cdot(v-w_s) + \frac\gamma2 (g_s\cdot(v-w_s))^2`, which lie below the loss on the ball.
+        """
+        check_is_fitted(self, "state_")
+        self._require_proof(NoCertificate)
+        c = self._constants
+        size = c.radius
+        if comparator_norm is not None:
+            size = validate.positive("comparator_norm", comparator_norm, zero=True)
+        if size > c.radius * (1 + 1e-12):
+            raise NoCertificate(f"a comparator of norm {size:.4g} lies outside {self.competes_with.domain}.")
+        return 0.5 * c.gamma * c.epsilon * size**2 + float(self.state_.tally[EXCESS])
+
+    def regret_bound(self, n: int | None = None) -> float:
+        """Theorem 2, with R the largest row so far (or `feature_bound`)."""
+        check_is_fitted(self, "state_")
+        R = self._require_proof(NoBound)
+        tally = self.state_.tally
+        if tally[ROWS] != tally[WEIGHT]:
+            raise NoBound("the theorem speaks of rows of weight 1; regret_certificate() covers weights.")
+        c = self._constants
+        return bounds.online_newton_step(
+            int(tally[ROWS]) if n is None else n,
+            size=self.state_.w.size,
+            radius=c.radius,
+            gradient_bound=gradient_bound(R, self._n_classes),
+            gamma=c.gamma,
+            epsilon=c.epsilon,
+        )
+
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        c = self._constants
+        run(*self.state_, X, Y, weight, basis(self._n_classes), c.radius, c.gamma, out)
+
+    def _forecast(self, X: Array, out: Array) -> None:
+        forecast_block(self.state_.w, X, basis(self._n_classes), out)
+
+
+def gradient_bound(R: float, n_classes: int) -> float:
+    """G: |p - y| <= 1 in the margin's coordinate, <= sqrt(2) in all."""
+    return R if n_classes == 2 else math.sqrt(2.0) * R
+
+
+def theory_gamma(B: float, R: float, n_classes: int) -> float:
+    """(1/2) min(1/(4 G D), alpha) with D = 2 B."""
+    spread = B * R if n_classes == 2 else math.sqrt(2.0) * B * R  # of two logits, over the ball
+    alpha = math.exp(-spread) / (n_classes - 1)
+    G = gradient_bound(R, n_classes)
+    return 0.5 * (alpha if G == 0.0 else min(1.0 / (8.0 * G * B), alpha))
+
+
+def basis(n_classes: int) -> Array:
+    """From weights to logits. For two classes the weights are the margin's: z = (-u/2, u/2)."""
+    return np.array([[-0.5], [0.5]]) if n_classes == 2 else helmert(n_classes)
+
+
+@kernel
+def forecast(w: Array, x: Array, H: Array, z: Array) -> None:
+    """Logits of the current weights."""
+    K, r = H.shape
+    d = x.size
+    z[:] = 0.0
+    for k in range(r):
+        reduced = dot(w[k * d : (k + 1) * d], x)
+        for a in range(K):
+            z[a] += H[a, k] * reduced
+
+
+@kernel
+def project(P: Array, w: Array, radius: float) -> None:
+    """The point of the ball nearest to w in the norm of A = P^{-1}.
+
+    It is (I + mu P)^{-1} w for the mu >= 0 that brings its norm to the radius. In the eigenbasis of P the norm
+    is explicit, and 1/norm - 1/radius is nearly linear in mu: Newton from mu = 0 rises to the root.
+    """
+    eigenvalues, vectors = np.linalg.eigh(P)
+    coordinates = vectors.T @ w
+    mu = 0.0
+    for _ in range(200):
+        square = 0.0
+        slope = 0.0
+        for i in range(w.size):
+            shrunk = coordinates[i] / (1.0 + mu * eigenvalues[i])
+            square += shrunk * shrunk
+            slope += shrunk * shrunk * eigenvalues[i] / (1.0 + mu * eigenvalues[i])
+        size = math.sqrt(square)
+        if size <= radius * (1.0 + 1e-15):
+            break
+        mu += (size / radius - 1.0) * square / slope
+    for i in range(w.size):
+        coordinates[i] /= 1.0 + mu * eigenvalues[i]
+    w[:] = vectors @ coordinates
+
+
+@kernel
+def update(
+    P: Array, w: Array, leader: Array, U: Array, g: Array, V: Array, weight: float, radius: float, gamma: float
+) -> float:
+    """One Newton step from gradient g and V = P g, and the certificate's leader; returns the growth of the excess."""
+    size = w.size
+    q = dot(g, V[0])
+    ahead = dot(g, leader) - dot(g, w)
+    shrink = 1.0 / (1.0 + weight * q)
+    # the lower quadratic at the leader has slope weight (1 + gamma ahead) along g; A's inverse there is (2/gamma) P
+    half_slope = 0.5 * weight * (1.0 + gamma * ahead)
+    growth = half_slope * half_slope * (2.0 / gamma) * q * shrink - weight * ahead * (1.0 + 0.5 * gamma * ahead)
+    root = math.sqrt(weight * shrink)
+    square = 0.0
+    for i in range(size):
+        leader[i] -= half_slope * (2.0 / gamma) * shrink * V[0, i]
+        w[i] -= weight / gamma * shrink * V[0, i]
+        square += w[i] * w[i]
+        U[0, i] = root * V[0, i]
+    if square > radius * radius:
+        flush(P, U)
+        project(P, w, radius)
+    return growth
+
+
+@kernel
+def run(
+    P: Array, w: Array, leader: Array, tally: Array, X: Array, Y: Array, weight: Array, H: Array,
+    radius: float, gamma: float, out: Array,
+) -> None:
+    """The game over a block: forecast, see the label, suffer the loss, update."""
+    K, r = H.shape
+    d = X.shape[1]
+    V, U = np.empty((1, w.size)), np.zeros((1, w.size))
+    g, p = np.empty(w.size), np.empty(K)
+    for t in range(X.shape[0]):
+        x, y, z = X[t], Y[t], out[t]
+        forecast(w, x, H, z)
+        if weight[t] == 0.0:
+            continue
+        loss = softmax(z, p)
+        for a in range(K):
+            loss -= y[a] * z[a]
+        for k in range(r):
+            slope = 0.0
+            for a in range(K):
+                slope += H[a, k] * (p[a] - y[a])
+            for j in range(d):
+                g[k * d + j] = slope * x[j]
+        fold(P, U, g, V)
+        growth = update(P, w, leader, U, g, V, weight[t], radius, gamma)
+        record(tally, weight[t], weight[t] * loss, growth, norm(x))
+    flush(P, U)
+
+
+@kernel
+def forecast_block(w: Array, X: Array, H: Array, out: Array) -> None:
+    """The forecasts of a block of rows."""
+    for t in range(X.shape[0]):
+        forecast(w, X[t], H, out[t])

@@ -1,0 +1,299 @@
+r"""The quadratic machine under every second-order learner (MATH section 2).
+
+After each round the loss is replaced by a quadratic that lies below it. Their sum is
+:math:`w^T A w - 2 b^T w + const`; kept are :math:`P = A^{-1}` and the leader :math:`w = P b`, in reduced
+coordinates: r = K - 1 rows of d numbers, because every gradient and Hessian of the softmax annihilates the
+all-ones direction. For a row x, with :math:`I \otimes x` its r copies,
+
+.. math:: V = P\,(I \otimes x), \qquad m = W x, \qquad Q = (I \otimes x)^T P\,(I \otimes x)
+
+are all a forecast needs, and :math:`P \leftarrow P - U^T U` with r rows in U is all an update does.
+
+One pass a row. The rank-r downdate of round t is not applied at once: `fold` applies it while it forms the
+product of round t+1, so P is streamed through the processor once a row. `flush` applies the last one
+at the end of a block. Entry by entry the arithmetic is the same, so blocks of any length give the same bits.
+
+`tally` holds what the run adds up: see the constants below.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from noregret._jit import kernel, summing_kernel
+from noregret._types import Array
+
+# tally: rows learned, sum of their weights, loss suffered, excess, largest |x|.
+# excess = loss suffered - min_V [lam |V|^2 + sum of the quadratics]: the certificate but for lam |W|^2.
+ROWS, WEIGHT, LOSS, EXCESS, WIDEST = range(5)
+TALLIES = 5
+
+
+class SurrogateState(NamedTuple):
+    """What a second-order learner has learned: two arrays and five sums."""
+
+    P: Array  # inverse of A, (r d, r d)
+    w: Array  # minimiser of the surrogate, (r d,)
+    tally: Array  # ROWS, WEIGHT, LOSS, EXCESS, WIDEST
+
+
+def start(size: int, regularization: float) -> SurrogateState:
+    """No rows yet: A = lam I."""
+    return SurrogateState(
+        P=np.eye(size) / regularization, w=np.zeros(size), tally=np.zeros(TALLIES)
+    )
+
+
+def helmert(n_classes: int) -> Array:
+    """An orthonormal basis (K, K-1) of the vectors that sum to zero."""
+    H = np.zeros((n_classes, n_classes - 1))
+    for j in range(n_classes - 1):
+        H[: j + 1, j] = -1.0
+        H[j + 1, j] = j + 1.0
+        H[:, j] /= math.sqrt((j + 1.0) * (j + 2.0))
+    return H
+
+
+@kernel
+def record(tally: Array, weight: float, loss: float, excess: float, size: float) -> None:
+    """Count one row of norm `size`."""
+    tally[ROWS] += 1.0
+    tally[WEIGHT] += weight
+    tally[LOSS] += loss
+    tally[EXCESS] += excess
+    tally[WIDEST] = max(tally[WIDEST], size)
+
+
+@summing_kernel
+def dot(a: Array, b: Array) -> float:
+    total = 0.0
+    for j in range(a.size):
+        total += a[j] * b[j]
+    return total
+
+
+@kernel
+def norm(x: Array) -> float:
+    return math.sqrt(dot(x, x))
+
+
+@kernel
+def product(P: Array, x: Array, V: Array) -> None:
+    """V = P (I ⊗ x), reading P only."""
+    r, size = V.shape
+    d = x.size
+    for k in range(r):
+        for i in range(size):
+            V[k, i] = 0.0
+        for j in range(d):
+            for i in range(size):
+                V[k, i] += x[j] * P[k * d + j, i]
+
+
+@kernel
+def fold(P: Array, U: Array, x: Array, V: Array) -> None:
+    """P -= U^T U and V = P (I ⊗ x), in one pass over P."""
+    r, size = V.shape
+    d = x.size
+    last = U.shape[0] - 1
+    for k in range(r):
+        for i in range(size):
+            V[k, i] = 0.0
+        for j in range(d):
+            row = k * d + j
+            for l in range(last):
+                u = U[l, row]
+                for i in range(size):
+                    P[row, i] -= u * U[l, i]
+            u = U[last, row]
+            xj = x[j]
+            for i in range(size):
+                entry = P[row, i] - u * U[last, i]
+                P[row, i] = entry
+                V[k, i] += xj * entry
+
+
+@kernel
+def flush(P: Array, U: Array) -> None:
+    """P -= U^T U, and nothing is pending any more."""
+    for row in range(P.shape[0]):
+        for l in range(U.shape[0]):
+            u = U[l, row]
+            for i in range(P.shape[0]):
+                P[row, i] -= u * U[l, i]
+    U[:] = 0.0
+
+
+@summing_kernel
+def look_one(V: Array, w: Array, x: Array) -> tuple[float, float]:
+    """m = w.x and q = x^T P x, for the learners with one number to forecast (r = 1)."""
+    m = 0.0
+    q = 0.0
+    for j in range(x.size):
+        m += w[j] * x[j]
+        q += V[0, j] * x[j]
+    return m, q
+
+
+@kernel
+def look(V: Array, w: Array, x: Array, H: Array, m: Array, Q: Array) -> None:
+    """m = W x and Q = (I ⊗ x)^T P (I ⊗ x), lifted from the r reduced to the K logit coordinates."""
+    K, r = H.shape
+    d = x.size
+    m[:] = 0.0
+    Q[:] = 0.0
+    for k in range(r):
+        reduced = dot(w[k * d : (k + 1) * d], x)
+        for a in range(K):
+            m[a] += H[a, k] * reduced
+        for l in range(k + 1):
+            entry = dot(V[k, l * d : (l + 1) * d], x)
+            for a in range(K):
+                for b in range(K):
+                    if l == k:
+                        Q[a, b] += H[a, k] * entry * H[b, k]
+                    else:
+                        Q[a, b] += (H[a, k] * H[b, l] + H[a, l] * H[b, k]) * entry
+
+
+@kernel
+def softmax(z: Array, p: Array) -> float:
+    """p = softmax(z); returns lse(z)."""
+    top = z[0]
+    for a in range(1, z.size):
+        top = max(top, z[a])
+    total = 0.0
+    for a in range(z.size):
+        p[a] = math.exp(z[a] - top)
+        total += p[a]
+    for a in range(z.size):
+        p[a] /= total
+    return top + math.log(total)
+
+
+@kernel
+def hessian_factor(p: Array, scale: float, L: Array) -> None:
+    """L (K, K-1) with L L^T = scale^2 (diag(p) - p p^T), free of cancellation.
+
+    Column j sets class j against the classes after it: the stick-breaking form of the multinomial
+    covariance. Every entry is a product of probabilities and sums of them, so a probability of
+    1e-300 costs no accuracy; forming diag(p) - p p^T first would lose it.
+    """
+    K = p.size
+    tail = p[K - 1]
+    for j in range(K - 2, -1, -1):
+        after = tail
+        tail += p[j]
+        for a in range(j):
+            L[a, j] = 0.0
+        if after > 0.0:
+            L[j, j] = scale * math.sqrt(p[j] / tail * after)
+            for a in range(j + 1, K):
+                L[a, j] = -(p[a] / after) * L[j, j]
+        else:
+            for a in range(j, K):
+                L[a, j] = 0.0
+
+
+@kernel
+def add_identity_and_factor(M: Array) -> None:
+    """The lower Cholesky factor of I + M, in place, for M positive semi-definite."""
+    for j in range(M.shape[0]):
+        pivot = 1.0 + M[j, j]
+        for k in range(j):
+            pivot -= M[j, k] * M[j, k]
+        M[j, j] = math.sqrt(max(pivot, 1.0))  # exact arithmetic never goes below 1
+        for i in range(j + 1, M.shape[0]):
+            entry = M[i, j]
+            for k in range(j):
+                entry -= M[i, k] * M[j, k]
+            M[i, j] = entry / M[j, j]
+
+
+@kernel
+def congruence(L: Array, Q: Array, scale: float, LQ: Array, M: Array) -> None:
+    """LQ = scale L^T Q and M = scale L^T Q L."""
+    K, r = L.shape
+    for j in range(r):
+        for a in range(K):
+            entry = 0.0
+            for b in range(j, K):  # L is lower trapezoidal
+                entry += L[b, j] * Q[b, a]
+            LQ[j, a] = scale * entry
+    for i in range(r):
+        for j in range(i + 1):
+            entry = 0.0
+            for b in range(j, K):
+                entry += LQ[i, b] * L[b, j]
+            M[i, j] = entry
+            M[j, i] = entry
+
+
+@kernel
+def absorb(
+    V: Array, w: Array, U: Array, H: Array, Q: Array, p: Array, y: Array, e: Array,
+    kappa: float, weight: float, L: Array, LQ: Array, M: Array, coefficients: Array,
+) -> float:
+    """Add the quadratic taken at the point where the probabilities are p; returns the growth of `excess`
+    beyond the loss suffered minus the loss at that point.
+
+    e = z - m is how far the point lies from the leader's forecast. With S = weight kappa (diag p - p p^T),
+    T = I + S Q and R R^T = T^{-1} S, the Woodbury update of MATH section 2 is
+
+        P -= V R R^T V^T                     w += V R R^T (e + (y/p) / (2 kappa))
+
+    because the gradient is weight (p - y) = -S (y/p) / kappa: in this form nothing cancels, however large Q
+    is or small p (a probability that underflowed is raised to 1e-300, in place). Rows of U are the columns
+    of V R; the caller folds them into P.
+    """
+    K, r = L.shape
+    size = w.size
+    for a in range(K):
+        p[a] = max(p[a], 1e-300)
+    hessian_factor(p, math.sqrt(weight * kappa), L)
+    congruence(L, Q, 1.0, LQ, M)
+    add_identity_and_factor(M)
+    for a in range(K):  # L becomes R = L M^{-T}, row by row
+        for j in range(r):
+            entry = L[a, j]
+            for k in range(j):
+                entry -= L[a, k] * M[j, k]
+            L[a, j] = entry / M[j, j]
+    growth = 0.0
+    for a in range(K):
+        coefficients[a] = 0.0
+        LQ[0, a] = 0.0
+    for j in range(r):
+        toward_point = 0.0
+        toward_label = 0.0
+        for a in range(K):
+            toward_point += L[a, j] * e[a]
+            if y[a] > 0.0:
+                toward_label += L[a, j] * (y[a] / p[a])
+        toward_label /= kappa
+        for a in range(K):
+            coefficients[a] += L[a, j] * (toward_point + 0.5 * toward_label)
+            LQ[0, a] -= L[a, j] * toward_label  # T^{-1} g
+            growth -= e[a] * L[a, j] * (toward_label + toward_point)
+    for a in range(K):
+        for b in range(K):
+            growth += 0.25 * weight * (p[a] - y[a]) * Q[a, b] * LQ[0, b]
+    for k in range(r):
+        for i in range(size):
+            U[k, i] = 0.0
+    for k in range(r):
+        step = 0.0
+        for a in range(K):
+            step += H[a, k] * coefficients[a]
+        for i in range(size):
+            w[i] += step * V[k, i]
+        for j in range(r):
+            mix = 0.0
+            for a in range(K):
+                mix += H[a, k] * L[a, j]
+            for i in range(size):
+                U[j, i] += mix * V[k, i]
+    return growth

@@ -1,0 +1,181 @@
+"""The Vovk-Azoury-Warmuth forecaster: online least squares."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from noregret import bounds, validate
+from noregret._jit import kernel
+from noregret._types import Array
+from noregret.base import OnlineRegressor
+from noregret.domains import Competition, WholeSpace
+from noregret.errors import NoBound, NoCertificate
+from noregret.second_order.surrogate import (
+    EXCESS,
+    ROWS,
+    TALLIES,
+    WEIGHT,
+    WIDEST,
+    flush,
+    fold,
+    look_one,
+    norm,
+    product,
+    record,
+)
+
+HIGHEST = TALLIES  # one more sum than the others keep: the largest |y|
+
+
+class VovkState(NamedTuple):
+    """What the forecaster has learned."""
+
+    P: Array  # inverse of lam I + sum x x^T
+    w: Array  # the ridge solution
+    tally: Array  # rows, weight, loss suffered, excess, largest |x|, largest |y|
+
+
+class VovkConstants(NamedTuple):
+    """The number the kernels read."""
+
+    regularization: float
+
+
+class VovkAzouryWarmuth(OnlineRegressor):
+    r"""Online least squares that is almost as good as the best linear predictor in hindsight.
+
+    The forecast at x is that of the ridge solution which counts x already, with label 0:
+
+    .. math:: \hat y = \theta \cdot x, \quad \theta = \arg\min\ \lambda|\theta|^2 + \sum_s (y_s - \theta \cdot x_s)^2 + (\theta \cdot x)^2,
+
+    that is m / (1 + q) with m the ridge forecast and :math:`q = x^T A^{-1} x`. It is GAF for the squared loss.
+
+    **Guarantee.** For every :math:`\theta`: :math:`\lambda|\theta|^2 + Y^2 d \ln(1 + nR^2/(\lambda d))`, Y and R the largest :math:`|y|` and :math:`|x|`
+    (`noregret.bounds.vovk_azoury_warmuth`). Neither is needed to play.
+
+    Parameters
+    ----------
+    regularization : lambda, the coefficient of :math:`|\theta|^2`. No intercept is added: append a constant column.
+
+    Attributes
+    ----------
+    state_ : `P`, `w` (the ridge solution) and `tally` (rows, weight, loss, excess, largest norm, largest target).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from noregret import VovkAzouryWarmuth
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> learner = VovkAzouryWarmuth(regularization=0.1)
+    >>> forecast = learner.predict_then_learn(X, (y - 150) / 100)
+    >>> print(f"{((forecast - (y - 150) / 100) ** 2).mean():.3f}")
+    0.342
+    >>> print(f"regret <= {learner.regret_certificate(comparator_norm=10.0):.2f}")
+    regret <= 28.54
+
+    References
+    ----------
+    Vovk (2001) and Azoury and Warmuth (2001), keys `vovk` and `azoury-warmuth` of REFERENCES.bib.
+    """
+
+    state_: VovkState
+    _constants: VovkConstants
+
+    def __init__(self, regularization: float = 1.0) -> None:
+        self.regularization = regularization
+
+    def _prepare(self, n_features: int, n_classes: int) -> VovkConstants:
+        return VovkConstants(validate.positive("regularization", self.regularization))
+
+    def _start(self, n_features: int, n_classes: int) -> VovkState:
+        lam = self._constants.regularization
+        return VovkState(P=np.eye(n_features) / lam, w=np.zeros(n_features), tally=np.zeros(TALLIES + 1))
+
+    def _check_scale(self, X: Array, weight: Array) -> None:
+        validate.row_scales(validate.row_norms(X), weight, self._constants.regularization, None)
+
+    @property
+    def competes_with(self) -> Competition:
+        """Every linear predictor, under the squared loss."""
+        return Competition("squared", WholeSpace())
+
+    def regret_certificate(self, comparator_norm: float | None = None) -> float:
+        """The regret against any weights of the given norm is at most this (equal to it for the ridge solution)."""
+        check_is_fitted(self, "state_")
+        if comparator_norm is None:
+            raise NoCertificate(
+                "this learner competes with all linear predictors, and its regret grows with their norm: give comparator_norm."
+            )
+        size = validate.positive("comparator_norm", comparator_norm, zero=True)
+        return self._constants.regularization * size**2 + float(self.state_.tally[EXCESS])
+
+    def regret_bound(self, n: int | None = None, comparator_norm: float | None = None) -> float:
+        """The theorem, with R and Y the largest row and target so far."""
+        check_is_fitted(self, "state_")
+        tally = self.state_.tally
+        if comparator_norm is None:
+            raise NoBound("the bound grows with the comparator's norm: give comparator_norm.")
+        if tally[ROWS] != tally[WEIGHT]:
+            raise NoBound("the theorem speaks of rows of weight 1; regret_certificate() covers weights.")
+        return bounds.vovk_azoury_warmuth(
+            int(tally[ROWS]) if n is None else n,
+            n_features=self.n_features_in_,
+            comparator_norm=validate.positive("comparator_norm", comparator_norm, zero=True),
+            feature_bound=float(tally[WIDEST]),
+            label_bound=float(tally[HIGHEST]),
+            regularization=self._constants.regularization,
+        )
+
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        run(*self.state_, X, Y, weight, out)
+
+    def _forecast(self, X: Array, out: Array) -> None:
+        forecast_block(*self.state_, X, out)
+
+
+@kernel
+def update(w: Array, V: Array, U: Array, m: float, q: float, y: float, weight: float) -> float:
+    """Add weight (y - theta.x)^2; returns how much the minimum of the sum rises."""
+    shrink = 1.0 / (1.0 + weight * q)
+    step = weight * (y - m) * shrink
+    root = math.sqrt(weight * shrink)
+    for i in range(w.size):
+        w[i] += step * V[0, i]
+        U[0, i] = root * V[0, i]
+    return step * (y - m)
+
+
+@kernel
+def run(P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, out: Array) -> None:
+    """The game over a block: forecast, see the target, suffer the loss, update."""
+    n, d = X.shape
+    V = np.empty((1, d))
+    U = np.zeros((1, d))
+    for t in range(n):
+        x = X[t]
+        fold(P, U, x, V)
+        m, q = look_one(V, w, x)
+        out[t] = m / (1.0 + q)
+        if weight[t] == 0.0:
+            U[:] = 0.0
+            continue
+        loss = weight[t] * (Y[t] - out[t]) ** 2
+        rise = update(w, V, U, m, q, Y[t], weight[t])
+        record(tally, weight[t], loss, loss - rise, norm(x))
+        tally[HIGHEST] = max(tally[HIGHEST], abs(Y[t]))
+    flush(P, U)
+
+
+@kernel
+def forecast_block(P: Array, w: Array, tally: Array, X: Array, out: Array) -> None:
+    """The forecasts of a block of rows, all from the same state."""
+    V = np.empty((1, w.size))
+    for t in range(X.shape[0]):
+        x = X[t]
+        product(P, x, V)
+        m, q = look_one(V, w, x)
+        out[t] = m / (1.0 + q)

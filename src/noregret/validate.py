@@ -1,0 +1,112 @@
+"""Checks on what comes in. Every complaint names the row, the column, the value and a remedy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from noregret._types import Array
+from noregret.errors import BadRow
+
+# Beyond this |x|^2 / regularization the products of the second-order machine leave floating point.
+LARGEST_SCALE = 1e305
+
+
+def _column(names: Sequence[str] | None, j: int) -> str:
+    return f"column {j}" if names is None else f"column {j} ({names[j]!r})"
+
+
+def finite_rows(X: Array, names: Sequence[str] | None) -> None:
+    """Refuse NaN and infinity."""
+    finite = np.isfinite(X)
+    if finite.all():
+        return
+    i, j = np.argwhere(~finite)[0]
+    value = "NaN" if math.isnan(X[i, j]) else f"{X[i, j]}"
+    raise BadRow(
+        f"row {i}, {_column(names, j)}: {value}. Input contains NaN or inf: drop the row, or fill the value in "
+        "(for example with the column's mean) before learning. Nothing was learned from this call."
+    )
+
+
+def weights(sample_weight: Any, n: int) -> Array:
+    """One finite weight >= 0 a row."""
+    if sample_weight is None:
+        return np.ones(n)
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weight.shape}; give one weight for each of the {n} rows.")
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise BadRow(
+            f"row {i}: sample_weight {weight[i]}. Weights are finite numbers >= 0 (0 leaves the row out)."
+        )
+    return np.ascontiguousarray(weight)
+
+
+def label_distributions(y: Array, n_classes: int | None) -> None:
+    """Soft labels: each row a distribution over the classes."""
+    if n_classes is not None and y.shape[1] != n_classes:
+        raise BadRow(
+            f"y has {y.shape[1]} columns and this learner has {n_classes} classes: give one probability a class."
+        )
+    bad = ~(np.isfinite(y) & (y >= 0))
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise BadRow(f"row {i}, label column {j}: {y[i, j]}. Label probabilities are finite and >= 0.")
+    total = y.sum(axis=1)
+    off = np.abs(total - 1) > 1e-8
+    if off.any():
+        i = int(np.argmax(off))
+        raise BadRow(
+            f"row {i}: label probabilities sum to {total[i]:.6g}. Divide each row of y by its sum."
+        )
+
+
+def row_scales(norms: Array, weight: Array, regularization: float, feature_bound: float | None) -> None:
+    """Refuse rows beyond the declared bound, and rows whose squares leave floating point."""
+    if feature_bound is not None:
+        beyond = norms > feature_bound * (1 + 1e-12)
+        if beyond.any():
+            i = int(np.argmax(beyond))
+            raise BadRow(
+                f"row {i}: |x| = {norms[i]:.6g} is beyond feature_bound = {feature_bound:.6g}. Scale the row down, "
+                "raise feature_bound, or leave it None so that each row uses its own norm."
+            )
+    heaviest = np.maximum(weight, 1.0) / min(regularization, 1.0)
+    with np.errstate(over="ignore"):
+        absurd = ~(norms * np.sqrt(heaviest) < math.sqrt(LARGEST_SCALE))
+    if absurd.any():
+        i = int(np.argmax(absurd))
+        raise BadRow(
+            f"row {i}: |x| = {norms[i]:.6g} with weight {weight[i]:.6g} is too large for floating point arithmetic. "
+            "Scale the features (for example to unit variance)."
+        )
+
+
+def row_norms(X: Array) -> Array:
+    """Euclidean norms that overflow only where the norm itself does."""
+    squares = np.einsum("ij,ij->i", X, X)
+    if squares.size == 0 or squares.max() < 1e300:
+        return np.sqrt(squares)
+    top = np.abs(X).max(axis=1, keepdims=True)
+    return top[:, 0] * np.sqrt(((X / np.where(top > 0, top, 1.0)) ** 2).sum(axis=1))
+
+
+def positive(name: str, value: Any, *, zero: bool = False) -> float:
+    """A finite number > 0 (or >= 0)."""
+    if (
+        isinstance(value, Real)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and (value > 0 or (zero and value == 0))
+    ):
+        return float(value)
+    raise ValueError(f"{name}={value!r} must be a finite number {'>=' if zero else '>'} 0.")
