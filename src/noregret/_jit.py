@@ -90,8 +90,8 @@ class _StampedCache(FunctionCache):
     _impl_class = _StampedCacheImpl
 
 
-def _compile(function: Kernel, liberties: set[str]) -> Kernel:
-    compiled = njit(function, fastmath=liberties, nogil=True, error_model="numpy")
+def _compile(function: Kernel, liberties: set[str], inline: str = "never") -> Kernel:
+    compiled = njit(function, fastmath=liberties, nogil=True, error_model="numpy", inline=inline)
     if isinstance(compiled, Dispatcher) and cache_folder() is not None:
         compiled._cache = _StampedCache(function)
     return compiled  # type: ignore[no-any-return]
@@ -100,6 +100,11 @@ def _compile(function: Kernel, liberties: set[str]) -> Kernel:
 def kernel(function: Kernel) -> Kernel:
     """Compile ``function`` once per machine; later processes load it from disk."""
     return _compile(function, FUSED)
+
+
+def inlined_kernel(function: Kernel) -> Kernel:
+    """A `kernel` copied into its callers: for an inner loop short enough that a call would show."""
+    return _compile(function, FUSED, inline="always")
 
 
 def summing_kernel(function: Kernel) -> Kernel:

@@ -32,7 +32,7 @@ from noregret.labels import Labels
 
 BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labels and forecasts take
 ONE = np.ones(1)
-LEARNED = {"_constants", "_played_with", "_labels"}  # private, and of one run
+LEARNED = {"_constants", "_largest", "_played_with", "_labels"}  # private, and of one run
 
 
 class OnlineLearner(BaseEstimator):
@@ -61,8 +61,8 @@ class OnlineLearner(BaseEstimator):
     def _forecast(self, X: Array, out: Array) -> None: ...
 
     @abstractmethod
-    def _check_scale(self, X: Array, weight: Array) -> None:
-        """Refuse rows whose size breaks an assumption or the arithmetic."""
+    def _limits(self) -> tuple[float, float]:
+        """The largest |x| declared (infinity if none), and the largest |x| sqrt(weight) the arithmetic stands."""
 
     @property
     @abstractmethod
@@ -107,7 +107,7 @@ class OnlineLearner(BaseEstimator):
             weight = validate.weights(sample_weight, X.shape[0])
             if first:
                 self._begin(X.shape[1])
-            self._check_scale(X, weight)
+            self._check_rows(X, weight)
         out = self._new_forecasts(X.shape[0] if keep else min(BLOCK, X.shape[0]))
         for i in range(0, X.shape[0], BLOCK):
             block = slice(i, i + BLOCK)
@@ -118,16 +118,14 @@ class OnlineLearner(BaseEstimator):
     def _begin(self, n_features: int) -> None:
         self._constants = self._prepare(n_features, self._n_classes)
         self._played_with = self.get_params(deep=False)
+        self._largest = self._limits()
         self.state_ = self._start(n_features, self._n_classes)
 
     def _rows(self, X: Any, reset: bool) -> Array:
         rows = validate_data(
             self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, copy=None
         )
-        validate.finite_rows(rows, getattr(self, "feature_names_in_", None))
-        if not rows.flags.writeable:  # a kernel compiled for one kind of array only
-            rows = rows.copy()
-        return rows
+        return rows if rows.flags.writeable else rows.copy()  # kernels are compiled for writable arrays only
 
     @contextmanager
     def _untouched_on_error(self) -> Iterator[None]:
@@ -140,16 +138,17 @@ class OnlineLearner(BaseEstimator):
             raise
 
     def _row(self, x: Any) -> Array:
-        """One row as a block of length one, checked with little overhead."""
+        """One row as a block of length one."""
         row = np.ascontiguousarray(x, dtype=np.float64)
         if row.shape != (self.n_features_in_,):
             raise BadRow(f"x has shape {row.shape}; this learner takes {self.n_features_in_} features.")
         row = row.reshape(1, -1)
-        if not np.isfinite(row @ row[0])[0]:  # not finite, or too large to tell: look closer
-            validate.finite_rows(row, getattr(self, "feature_names_in_", None))
-        if not row.flags.writeable:
-            row = row.copy()
-        return row
+        self._check_rows(row, ONE)
+        return row if row.flags.writeable else row.copy()
+
+    def _check_rows(self, X: Array, weight: Array) -> None:
+        bound, reach = self._largest
+        validate.rows(X, weight, bound, reach, getattr(self, "feature_names_in_", None))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a block of rows, in order."""
@@ -166,7 +165,7 @@ class OnlineLearner(BaseEstimator):
     def _forecasts(self, X: Any) -> Array:
         check_is_fitted(self, "state_")
         X = self._rows(X, reset=False)
-        self._check_scale(X, np.ones(X.shape[0]))
+        self._check_rows(X, ONE)
         out = self._new_forecasts(X.shape[0])
         self._forecast(X, out)
         return out
@@ -242,14 +241,13 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         k = self._labels.code.get(y, -1)
         if k < 0:
             raise self._labels.unknown(y, 0)
-        self._check_scale(row, ONE)
         self._run(row, self._labels.one_hot[k : k + 1], ONE, np.empty((1, self._n_classes)))
 
     def predict_proba_one(self, x: Any) -> Array:
         """Probabilities (K,) of one row."""
-        check_is_fitted(self, "state_")
+        if "state_" not in self.__dict__:
+            check_is_fitted(self, "state_")
         row = self._row(x)
-        self._check_scale(row, ONE)
         out = np.empty((1, self._n_classes))
         self._forecast(row, out)
         to_probabilities(out)
@@ -303,14 +301,13 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
             self.partial_fit(np.reshape(x, (1, -1)), [y])
             return
         row = self._row(x)
-        self._check_scale(row, ONE)
         self._run(row, self._targets([y], None), ONE, np.empty(1))
 
     def predict_one(self, x: Any) -> float:
         """The forecast of one row."""
-        check_is_fitted(self, "state_")
+        if "state_" not in self.__dict__:
+            check_is_fitted(self, "state_")
         row = self._row(x)
-        self._check_scale(row, ONE)
         out = np.empty(1)
         self._forecast(row, out)
         return float(out[0])

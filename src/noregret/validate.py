@@ -16,12 +16,45 @@ from noregret.errors import BadRow
 LARGEST_SCALE = 1e305
 
 
+def reach(regularization: float) -> float:
+    """The largest |x| sqrt(weight) that the arithmetic stands."""
+    return math.sqrt(LARGEST_SCALE * min(regularization, 1.0))
+
+
 def _column(names: Sequence[str] | None, j: int) -> str:
     return f"column {j}" if names is None else f"column {j} ({names[j]!r})"
 
 
-def finite_rows(X: Array, names: Sequence[str] | None) -> None:
-    """Refuse NaN and infinity."""
+def rows(X: Array, weight: Array, bound: float, reach: float, names: Sequence[str] | None) -> None:
+    """Refuse NaN, infinity, rows beyond the declared `bound`, and rows whose squares leave floating point.
+
+    One pass when all is well: a NaN or an infinity shows in the largest square.
+    """
+    square = float(X[0] @ X[0]) if X.shape[0] == 1 else np.einsum("ij,ij->i", X, X).max()
+    heaviest = max(1.0, float(weight.max()))
+    if square <= bound * bound and square * heaviest <= reach * reach:
+        return
+    _finite(X, names)
+    top = np.abs(X).max(axis=1)
+    norms = top * np.sqrt(((X / np.where(top > 0, top, 1.0)[:, None]) ** 2).sum(axis=1))  # without overflow
+    beyond = norms > bound * (1 + 1e-12)
+    if beyond.any():
+        i = int(np.argmax(beyond))
+        raise BadRow(
+            f"row {i}: |x| = {norms[i]:.6g} is beyond feature_bound = {bound:.6g}. Scale the row down, raise "
+            "feature_bound, or leave it None so that each row uses its own norm. Nothing was learned from this call."
+        )
+    absurd = ~(norms * np.sqrt(np.maximum(weight, 1.0)) <= reach)
+    if absurd.any():
+        i = int(np.argmax(absurd))
+        j = int(np.argmax(np.abs(X[i])))
+        raise BadRow(
+            f"row {i}, {_column(names, j)}: {X[i, j]:.6g} (row norm {norms[i]:.6g}, weight {weight[i]:.6g}) is too large for "
+            "floating point arithmetic. Scale the features, for example to unit variance. Nothing was learned from this call."
+        )
+
+
+def _finite(X: Array, names: Sequence[str] | None) -> None:
     finite = np.isfinite(X)
     if finite.all():
         return
@@ -68,36 +101,6 @@ def label_distributions(y: Array, n_classes: int | None) -> None:
         raise BadRow(
             f"row {i}: label probabilities sum to {total[i]:.6g}. Divide each row of y by its sum."
         )
-
-
-def row_scales(norms: Array, weight: Array, regularization: float, feature_bound: float | None) -> None:
-    """Refuse rows beyond the declared bound, and rows whose squares leave floating point."""
-    if feature_bound is not None:
-        beyond = norms > feature_bound * (1 + 1e-12)
-        if beyond.any():
-            i = int(np.argmax(beyond))
-            raise BadRow(
-                f"row {i}: |x| = {norms[i]:.6g} is beyond feature_bound = {feature_bound:.6g}. Scale the row down, "
-                "raise feature_bound, or leave it None so that each row uses its own norm."
-            )
-    heaviest = np.maximum(weight, 1.0) / min(regularization, 1.0)
-    with np.errstate(over="ignore"):
-        absurd = ~(norms * np.sqrt(heaviest) < math.sqrt(LARGEST_SCALE))
-    if absurd.any():
-        i = int(np.argmax(absurd))
-        raise BadRow(
-            f"row {i}: |x| = {norms[i]:.6g} with weight {weight[i]:.6g} is too large for floating point arithmetic. "
-            "Scale the features (for example to unit variance)."
-        )
-
-
-def row_norms(X: Array) -> Array:
-    """Euclidean norms that overflow only where the norm itself does."""
-    squares = np.einsum("ij,ij->i", X, X)
-    if squares.size == 0 or squares.max() < 1e300:
-        return np.sqrt(squares)
-    top = np.abs(X).max(axis=1, keepdims=True)
-    return top[:, 0] * np.sqrt(((X / np.where(top > 0, top, 1.0)) ** 2).sum(axis=1))
 
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:

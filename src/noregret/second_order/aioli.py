@@ -8,18 +8,17 @@ from typing import ClassVar
 import numpy as np
 
 from noregret import bounds, validate
-from noregret._jit import kernel
+from noregret._jit import inlined_kernel, kernel
 from noregret._types import Array
 from noregret.domains import Ball, Competition
 from noregret.second_order.curvature import kappa
 from noregret.second_order.forecasts import solve_margin
 from noregret.second_order.learner import SurrogateClassifier
 from noregret.second_order.surrogate import (
-    flush,
-    fold,
+    flush_one,
+    fold_one,
     look_one,
-    norm,
-    product,
+    product_one,
     record,
 )
 
@@ -112,7 +111,7 @@ class AIOLI(SurrogateClassifier):
         forecast_block(*self.state_, X, self._a(), out)
 
 
-@kernel
+@inlined_kernel
 def forecast(m: float, q: float, a: float) -> tuple[float, float]:
     """The margin u and its sigmoid: u + a (q/2) tanh(u/2) = m, and u has the sign of m."""
     u, p = solve_margin(abs(m), 0.5 * a * q)
@@ -121,12 +120,12 @@ def forecast(m: float, q: float, a: float) -> tuple[float, float]:
 
 @kernel
 def update(
-    w: Array, V: Array, U: Array, q: float, a: float, p: float, y: float, kappa: float, weight: float
+    w: Array, v: Array, u: Array, q: float, a: float, p: float, y: float, kappa: float, weight: float
 ) -> float:
     """Add the quadratic at the forecast; returns the growth of the excess.
 
-    MATH section 2 in scalars, with e = u - m = -a q (2p - 1) / 2. (The text's b += (eta g.theta - 1) g is
-    twice what its equation (5) gives: docs/errata.md.)
+    MATH section 2 in scalars, with e = (forecast margin) - m = -a q (2p - 1) / 2. (The text's b += (eta g.theta - 1) g
+    is twice what its equation (5) gives: docs/errata.md.)
     """
     c = weight * kappa * p * (1.0 - p)
     g = weight * (p - y)
@@ -135,8 +134,8 @@ def update(
     step = (c * e - 0.5 * g) * shrink
     root = math.sqrt(c * shrink)
     for i in range(w.size):
-        w[i] += step * V[0, i]
-        U[0, i] = root * V[0, i]
+        w[i] += step * v[i]
+        u[i] = root * v[i]
     return e * ((g - c * e) * shrink) + 0.25 * g * q * (g * shrink)
 
 
@@ -146,36 +145,32 @@ def run(
     radius: float, code: int, number: float, feature_bound: float, a: float, out: Array,
 ) -> None:
     """The game over a block: forecast, see the label, suffer the loss, update."""
-    n, d = X.shape
-    V = np.empty((1, d))
-    U = np.zeros((1, d))
-    for t in range(n):
-        x = X[t]
-        fold(P, U, x, V)
-        m, q = look_one(V, w, x)
-        u, p = forecast(m, q, a)
-        out[t, 0] = -0.5 * u
-        out[t, 1] = 0.5 * u
-        y = Y[t, 1]
+    v, u = np.empty(w.size), np.zeros(w.size)
+    for t in range(X.shape[0]):
+        fold_one(P, u, X, t, v)
+        m, q, square = look_one(v, w, X, t)
+        margin, p = forecast(m, q, a)
+        out[t, 0] = -0.5 * margin
+        out[t, 1] = 0.5 * margin
         if weight[t] == 0.0:
-            U[:] = 0.0
+            u[:] = 0.0
             continue
-        size = norm(x)
-        reach = feature_bound if feature_bound > 0.0 else size
-        loss = weight[t] * (max(u, 0.0) - y * u - math.log(max(p, 1.0 - p)))
-        growth = update(w, V, U, q, a, p, y, kappa(code, number, 0.5 * radius * reach, 2), weight[t])
-        record(tally, weight[t], loss, growth, size)
-    flush(P, U)
+        y = Y[t, 1]
+        loss = max(margin, 0.0) - y * margin - math.log(max(p, 1.0 - p))
+        size = math.sqrt(square)
+        kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
+        growth = update(w, v, u, q, a, p, y, kap, weight[t])
+        record(tally, weight[t], weight[t] * loss, growth, size)
+    flush_one(P, u)
 
 
 @kernel
 def forecast_block(P: Array, w: Array, tally: Array, X: Array, a: float, out: Array) -> None:
     """The forecasts of a block of rows, all from the same state."""
-    V = np.empty((1, w.size))
+    v = np.empty(w.size)
     for t in range(X.shape[0]):
-        x = X[t]
-        product(P, x, V)
-        m, q = look_one(V, w, x)
-        u, _ = forecast(m, q, a)
-        out[t, 0] = -0.5 * u
-        out[t, 1] = 0.5 * u
+        product_one(P, X, t, v)
+        m, q, _ = look_one(v, w, X, t)
+        margin, _ = forecast(m, q, a)
+        out[t, 0] = -0.5 * margin
+        out[t, 1] = 0.5 * margin

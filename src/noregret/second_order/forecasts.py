@@ -25,24 +25,35 @@ def solve_margin(m: float, k: float) -> tuple[float, float]:
     """The root u of u + k tanh(u/2) = m, and sigmoid(u), for m >= 0 and k >= 0.
 
     On [0, m] the left side is increasing and concave, and tanh(u/2) <= min(u/2, 1) gives a start below
-    the root: from there Newton's iterates rise to it. (Started at m, Newton cycles once k is large.) Near
-    the root Halley's correction saves an iteration, and the last step, being small, is applied to the
-    sigmoid by its derivative.
+    the root: from there Newton's iterates rise to it. (Started at m, Newton cycles once k is large.) For
+    small k, the usual case, the left side is nearly linear and Padé's fraction for tanh starts so close
+    that one step of Halley's is the last: what it leaves, k step^3 at most, is below 1e-14. The sigmoid follows the
+    last step by its Taylor series.
     """
-    u = max(m / (1.0 + 0.5 * k), m - k)
+    if k < 0.25:
+        x = min(0.5 * m, 3.7)
+        xx = x * x
+        above = x * (945.0 + xx * (105.0 + xx))
+        below = 945.0 + xx * (420.0 + 15.0 * xx)
+        u = m - k * above * below / (below * below + 0.5 * k * (below * below - above * above))
+    else:
+        u = max(m / (1.0 + 0.5 * k), m - k)
     p = 0.5
     for _ in range(200):
         p = 1.0 / (1.0 + math.exp(-u))
         h = p * (1.0 - p)
         residual = u + k * (2.0 * p - 1.0) - m
         slope = 1.0 + 2.0 * k * h
-        step = residual / slope
-        bend = 0.5 * step * (2.0 * k * h * (1.0 - 2.0 * p)) / slope
-        if bend < 0.1:
-            step /= 1.0 - bend
-        if abs(step) <= 1e-8 + 1e-15 * u:
-            return u - step, p - h * step
+        bend = k * h * (1.0 - 2.0 * p) * residual
+        if bend > 0.1 * slope * slope:
+            bend = 0.0
+        step = residual * slope / (slope * slope - bend)
+        if abs(step) <= 3e-4 and min(k, 1.0) * abs(step) * step * step <= 1e-14:
+            p -= h * step * (1.0 - step * (0.5 * (1.0 - 2.0 * p) - step * (1.0 - 6.0 * h) / 6.0))
+            return u - step, p
         u -= step
+        if abs(step) <= 1e-15 * u:
+            break
     return u, p
 
 

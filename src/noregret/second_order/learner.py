@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
 from noregret import validate
-from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.errors import NoBound, NoCertificate
 from noregret.second_order import curvature
@@ -56,9 +56,9 @@ class SurrogateClassifier(OnlineClassifier):
     def _start(self, n_features: int, n_classes: int) -> SurrogateState:
         return start((n_classes - 1) * n_features, self._constants.regularization)
 
-    def _check_scale(self, X: Array, weight: Array) -> None:
+    def _limits(self) -> tuple[float, float]:
         c = self._constants
-        validate.row_scales(validate.row_norms(X), weight, c.regularization, c.feature_bound or None)
+        return c.feature_bound or math.inf, validate.reach(c.regularization)
 
     def _largest_row(self) -> float:
         """R: the declared bound, or the largest row so far."""

@@ -131,9 +131,9 @@ class ONS(OnlineClassifier):
             tally=np.zeros(TALLIES),
         )
 
-    def _check_scale(self, X: Array, weight: Array) -> None:
+    def _limits(self) -> tuple[float, float]:
         c = self._constants
-        validate.row_scales(validate.row_norms(X), weight, c.epsilon * c.gamma**2, c.feature_bound or None)
+        return c.feature_bound or math.inf, validate.reach(c.epsilon * c.gamma**2)
 
     @property
     def competes_with(self) -> Competition:

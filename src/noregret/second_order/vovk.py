@@ -20,11 +20,10 @@ from noregret.second_order.surrogate import (
     TALLIES,
     WEIGHT,
     WIDEST,
-    flush,
-    fold,
+    flush_one,
+    fold_one,
     look_one,
-    norm,
-    product,
+    product_one,
     record,
 )
 
@@ -95,8 +94,8 @@ class VovkAzouryWarmuth(OnlineRegressor):
         lam = self._constants.regularization
         return VovkState(P=np.eye(n_features) / lam, w=np.zeros(n_features), tally=np.zeros(TALLIES + 1))
 
-    def _check_scale(self, X: Array, weight: Array) -> None:
-        validate.row_scales(validate.row_norms(X), weight, self._constants.regularization, None)
+    def _limits(self) -> tuple[float, float]:
+        return math.inf, validate.reach(self._constants.regularization)
 
     @property
     def competes_with(self) -> Competition:
@@ -138,44 +137,40 @@ class VovkAzouryWarmuth(OnlineRegressor):
 
 
 @kernel
-def update(w: Array, V: Array, U: Array, m: float, q: float, y: float, weight: float) -> float:
+def update(w: Array, v: Array, u: Array, m: float, q: float, y: float, weight: float) -> float:
     """Add weight (y - theta.x)^2; returns how much the minimum of the sum rises."""
     shrink = 1.0 / (1.0 + weight * q)
     step = weight * (y - m) * shrink
     root = math.sqrt(weight * shrink)
     for i in range(w.size):
-        w[i] += step * V[0, i]
-        U[0, i] = root * V[0, i]
+        w[i] += step * v[i]
+        u[i] = root * v[i]
     return step * (y - m)
 
 
 @kernel
 def run(P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, out: Array) -> None:
     """The game over a block: forecast, see the target, suffer the loss, update."""
-    n, d = X.shape
-    V = np.empty((1, d))
-    U = np.zeros((1, d))
-    for t in range(n):
-        x = X[t]
-        fold(P, U, x, V)
-        m, q = look_one(V, w, x)
+    v, u = np.empty(w.size), np.zeros(w.size)
+    for t in range(X.shape[0]):
+        fold_one(P, u, X, t, v)
+        m, q, square = look_one(v, w, X, t)
         out[t] = m / (1.0 + q)
         if weight[t] == 0.0:
-            U[:] = 0.0
+            u[:] = 0.0
             continue
         loss = weight[t] * (Y[t] - out[t]) ** 2
-        rise = update(w, V, U, m, q, Y[t], weight[t])
-        record(tally, weight[t], loss, loss - rise, norm(x))
+        rise = update(w, v, u, m, q, Y[t], weight[t])
+        record(tally, weight[t], loss, loss - rise, math.sqrt(square))
         tally[HIGHEST] = max(tally[HIGHEST], abs(Y[t]))
-    flush(P, U)
+    flush_one(P, u)
 
 
 @kernel
 def forecast_block(P: Array, w: Array, tally: Array, X: Array, out: Array) -> None:
     """The forecasts of a block of rows, all from the same state."""
-    V = np.empty((1, w.size))
+    v = np.empty(w.size)
     for t in range(X.shape[0]):
-        x = X[t]
-        product(P, x, V)
-        m, q = look_one(V, w, x)
+        product_one(P, X, t, v)
+        m, q, _ = look_one(v, w, X, t)
         out[t] = m / (1.0 + q)
