@@ -17,11 +17,10 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
-from numba.core.dispatcher import Dispatcher
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -90,11 +89,12 @@ class _StampedCache(FunctionCache):
     _impl_class = _StampedCacheImpl
 
 
-def _compile(function: Kernel, liberties: set[str], inline: str = "never") -> Kernel:
-    compiled = njit(function, fastmath=liberties, nogil=True, error_model="numpy", inline=inline)
-    if isinstance(compiled, Dispatcher) and cache_folder() is not None:
-        compiled._cache = _StampedCache(function)
-    return compiled  # type: ignore[no-any-return]
+def _compile(function: Kernel, liberties: set[str], inline: Literal["never", "always"] = "never") -> Kernel:
+    stamped: Any = _StampedCache
+    compiled: Any = njit(function, fastmath=liberties, nogil=True, error_model="numpy", inline=inline)
+    if hasattr(compiled, "py_func") and cache_folder() is not None:  # plain Python where compilation is disabled
+        compiled._cache = stamped(function)
+    return compiled
 
 
 def kernel(function: Kernel) -> Kernel:

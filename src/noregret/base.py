@@ -39,6 +39,7 @@ class OnlineLearner(BaseEstimator):
     """A learner that meets its rows one at a time: forecast, see the label, suffer the loss, update."""
 
     state_: Any
+    _constants: Any
     n_features_in_: int
     registry: ClassVar[dict[str, type[OnlineLearner]]] = {}
 
@@ -49,7 +50,7 @@ class OnlineLearner(BaseEstimator):
     # ------------------------------------------------------------------ what a learner supplies
 
     @abstractmethod
-    def _prepare(self, n_features: int, n_classes: int) -> NamedTuple: ...
+    def _prepare(self, n_features: int, n_classes: int) -> Any: ...
 
     @abstractmethod
     def _start(self, n_features: int, n_classes: int) -> NamedTuple: ...
@@ -122,9 +123,7 @@ class OnlineLearner(BaseEstimator):
         self.state_ = self._start(n_features, self._n_classes)
 
     def _rows(self, X: Any, reset: bool) -> Array:
-        rows = validate_data(
-            self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, copy=None
-        )
+        rows = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, copy=None)
         return rows if rows.flags.writeable else rows.copy()  # kernels are compiled for writable arrays only
 
     @contextmanager
@@ -194,24 +193,21 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         if self._binary_only and labels.classes.size > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
-                f"{type(self).__name__} forecasts two classes and there are {labels.classes.size} here. Use FOLKLORE or GAF."
+                f"{type(self).__name__} forecasts two classes and there are {labels.classes.size} "
+                "here. Use FOLKLORE or GAF."
             )
         self.classes_ = labels.classes
         self._labels = labels
 
     def _targets(self, y: Any, classes: Any) -> Array:
         if classes is not None and list(classes) != self.classes_.tolist():
-            raise ValueError(
-                f"classes={list(classes)} differs from those of the first call, {self.classes_.tolist()}."
-            )
+            raise ValueError(f"classes={list(classes)} differs from those of the first call, {self.classes_.tolist()}.")
         return self._labels.distributions(y)
 
     def _new_forecasts(self, n: int) -> Array:
         return np.empty((n, self._n_classes))
 
-    def predict_then_learn(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> Array:
+    def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Play the game: row t's probabilities are made before row t's label is used. Returns (n, K)."""
         out = self._play(X, y, classes, sample_weight, keep=True)
         to_probabilities(out)
@@ -279,9 +275,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         bad = ~(np.abs(targets) < 1e150)
         if bad.any():
             i = int(np.argmax(bad))
-            raise BadRow(
-                f"row {i}: y = {targets[i]}. Targets are finite numbers (not NaN or inf) below 1e150."
-            )
+            raise BadRow(f"row {i}: y = {targets[i]}. Targets are finite numbers (not NaN or inf) below 1e150.")
         return np.ascontiguousarray(targets)
 
     def _new_forecasts(self, n: int) -> Array:

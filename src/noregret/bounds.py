@@ -11,8 +11,14 @@ from noregret.errors import NoBound
 
 
 def aioli(
-    n: int, *, n_features: int, radius: float, feature_bound: float, regularization: float,
-    curvature: float, virtual_weight: float = 1.0,
+    n: int,
+    *,
+    n_features: int,
+    radius: float,
+    feature_bound: float,
+    regularization: float,
+    curvature: float,
+    virtual_weight: float = 1.0,
 ) -> float:
     r"""AIOLI, Theorem 1: :math:`\lambda B^2 + a \frac{d}{2\kappa} \ln(1 + \kappa n R^2 / (4 d \lambda))`.
 
@@ -30,8 +36,14 @@ def aioli(
 
 
 def folklore(
-    n: int, *, n_features: int, n_classes: int, radius: float, feature_bound: float,
-    regularization: float, curvature: float,
+    n: int,
+    *,
+    n_features: int,
+    n_classes: int,
+    radius: float,
+    feature_bound: float,
+    regularization: float,
+    curvature: float,
 ) -> float:
     r"""FOLKLORE, Theorem 3 corrected: :math:`\lambda K B^2 + \frac{(K-1)d}{4\kappa} \ln(1 + 2\kappa n R^2/\lambda)`.
 
@@ -48,10 +60,18 @@ def folklore(
 
 
 def gaf(
-    n: int, *, n_features: int, n_classes: int, radius: float, feature_bound: float,
-    regularization: float, curvature: float, smoothing: float = 0.0,
+    n: int,
+    *,
+    n_features: int,
+    n_classes: int,
+    radius: float,
+    feature_bound: float,
+    regularization: float,
+    curvature: float,
+    smoothing: float = 0.0,
 ) -> float:
-    r"""GAF, Theorem 1 for the log loss (alpha = 1, zeta = 4R^2, gamma = R^2, beta = 2 kappa), plus :math:`2\mu n` for smoothing:
+    r"""GAF, Theorem 1 for the log loss (alpha = 1, zeta = 4R^2, gamma = R^2, beta = 2 kappa), plus
+    :math:`2\mu n` for smoothing:
     :math:`\lambda B^2 + dK\,(\tfrac12 + 2\sqrt3/\beta) \ln(1 + n\beta R^2/(2\lambda)) + 2\mu n`."""
     size = n_features * n_classes
     least = max(4, size) * 4 * feature_bound**2
@@ -62,24 +82,26 @@ def gaf(
         )
     beta = 2 * curvature
     growth = math.log1p(n * beta * feature_bound**2 / (2 * regularization))
-    return (
-        regularization * radius**2
-        + size * (0.5 + 2 * math.sqrt(3) / beta) * growth
-        + 2 * smoothing * n
-    )
+    return regularization * radius**2 + size * (0.5 + 2 * math.sqrt(3) / beta) * growth + 2 * smoothing * n
 
 
 def online_newton_step(
     n: int, *, size: int, radius: float, gradient_bound: float, gamma: float, epsilon: float
 ) -> float:
     r"""Hazan, Agarwal and Kale (2007), Theorem 2, before its constants are rounded:
-    :math:`\frac{\gamma\varepsilon}{2} B^2 + \frac{N}{2\gamma} \ln(1 + n G^2/(N\varepsilon))` for N parameters, started at 0."""
+    :math:`\frac{\gamma\varepsilon}{2} B^2 + \frac{N}{2\gamma} \ln(1 + n G^2/(N\varepsilon))` for N parameters,
+    started at 0."""
     growth = math.log1p(n * gradient_bound**2 / (size * epsilon))
     return gamma * epsilon / 2 * radius**2 + size / (2 * gamma) * growth
 
 
 def vovk_azoury_warmuth(
-    n: int, *, n_features: int, comparator_norm: float, feature_bound: float, label_bound: float,
+    n: int,
+    *,
+    n_features: int,
+    comparator_norm: float,
+    feature_bound: float,
+    label_bound: float,
     regularization: float,
 ) -> float:
     r"""Vovk (2001), Azoury and Warmuth (2001): :math:`\lambda |\theta|^2 + Y^2 d \ln(1 + nR^2/(\lambda d))`."""

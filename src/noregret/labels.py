@@ -66,8 +66,10 @@ class Labels:
         return self.one_hot[codes]
 
     def unknown(self, label: Any, row: int) -> BadRow:
+        """The complaint about a label that is none of the classes."""
         return BadRow(
-            f"row {row}: label {label!r} is not one of the classes {self.classes.tolist()}. Correct the label, or start "
+            f"row {row}: label {label!r} is not one of the classes {self.classes.tolist()}. Correct "
+            "the label, or start "
             "anew and declare every class in the first call, classes=[...]. Nothing was learned from this call."
         )
 

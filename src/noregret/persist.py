@@ -116,7 +116,9 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str) -
     name = header["learner"]
     kind = getattr(noregret, name) if name in noregret.__all__ else OnlineLearner.registry.get(name)
     if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
-        raise ValueError(f"{path} holds a {name!r}: no learner of that name is known. Import the module that defines it first.")
+        raise ValueError(
+            f"{path} holds a {name!r}: no learner of that name is known. Import the module that defines it first."
+        )
     learner = kind(**header["params"])
     learner.n_features_in_ = int(header["n_features"])
     if "feature_names" in header:

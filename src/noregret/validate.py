@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -49,8 +48,10 @@ def rows(X: Array, weight: Array, bound: float, reach: float, names: Sequence[st
         i = int(np.argmax(absurd))
         j = int(np.argmax(np.abs(X[i])))
         raise BadRow(
-            f"row {i}, {_column(names, j)}: {X[i, j]:.6g} (row norm {norms[i]:.6g}, weight {weight[i]:.6g}) is too large for "
-            "floating point arithmetic. Scale the features, for example to unit variance. Nothing was learned from this call."
+            f"row {i}, {_column(names, j)}: {X[i, j]:.6g} (row norm {norms[i]:.6g}, weight "
+            f"{weight[i]:.6g}) is too large for "
+            "floating point arithmetic. Scale the features, for example to unit variance. Nothing "
+            "was learned from this call."
         )
 
 
@@ -78,9 +79,7 @@ def weights(sample_weight: Any, n: int) -> Array:
     bad = ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
         i = int(np.argmax(bad))
-        raise BadRow(
-            f"row {i}: sample_weight {weight[i]}. Weights are finite numbers >= 0 (0 leaves the row out)."
-        )
+        raise BadRow(f"row {i}: sample_weight {weight[i]}. Weights are finite numbers >= 0 (0 leaves the row out).")
     return np.ascontiguousarray(weight)
 
 
@@ -98,15 +97,13 @@ def label_distributions(y: Array, n_classes: int | None) -> None:
     off = np.abs(total - 1) > 1e-8
     if off.any():
         i = int(np.argmax(off))
-        raise BadRow(
-            f"row {i}: label probabilities sum to {total[i]:.6g}. Divide each row of y by its sum."
-        )
+        raise BadRow(f"row {i}: label probabilities sum to {total[i]:.6g}. Divide each row of y by its sum.")
 
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number > 0 (or >= 0)."""
     if (
-        isinstance(value, Real)
+        isinstance(value, int | float | np.integer | np.floating)
         and not isinstance(value, bool)
         and math.isfinite(value)
         and (value > 0 or (zero and value == 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from noregret._types import Array
 from noregret.domains import Ball, Competition
 from noregret.second_order.curvature import kappa
 from noregret.second_order.forecasts import solve_margin
-from noregret.second_order.learner import SurrogateClassifier
+from noregret.second_order.learner import Constants, SurrogateClassifier
 from noregret.second_order.surrogate import (
     flush_one,
     fold_one,
@@ -23,10 +24,18 @@ from noregret.second_order.surrogate import (
 )
 
 
+@dataclass(frozen=True)
+class AIOLIConstants(Constants):
+    """The numbers the kernels read."""
+
+    virtual_weight: float
+
+
 class AIOLI(SurrogateClassifier):
     r"""Binary online logistic regression that is almost as good as the best weights in a ball.
 
-    The forecast at x is the margin :math:`u = \theta \cdot x` of the minimiser of the quadratics of the past plus *both* labels of x,
+    The forecast at x is the margin :math:`u = \theta \cdot x` of the minimiser of the quadratics of the past
+    plus *both* labels of x,
 
     .. math:: \lambda |\theta|^2 + \sum_s q_s(\theta) + a\,[\ell(\theta \cdot x, +1) + \ell(\theta \cdot x, -1)],
 
@@ -35,7 +44,8 @@ class AIOLI(SurrogateClassifier):
     forecast improper and the regret small. A row costs one product with :math:`A^{-1}` and one rank-one update.
 
     **Guarantee.** For every :math:`|\theta| \le B`, whatever the stream:
-    :math:`\lambda B^2 + a \frac{d}{2\kappa}\ln(1 + \frac{\kappa n R^2}{4 d\lambda})` (Theorem 1 of [AIOLI]_; `noregret.bounds.aioli`), with R
+    :math:`\lambda B^2 + a \frac{d}{2\kappa}\ln(1 + \frac{\kappa n R^2}{4 d\lambda})` (Theorem 1 of [AIOLI]_;
+    `noregret.bounds.aioli`), with R
     the largest :math:`|x|`. `regret_certificate()` is the same promise evaluated on the rows that came.
 
     Parameters
@@ -68,10 +78,12 @@ class AIOLI(SurrogateClassifier):
 
     References
     ----------
-    .. [AIOLI] Jézéquel, Gaillard and Rudi (2020), key `aioli` of REFERENCES.bib. Errata that matter here: docs/errata.md.
+    .. [AIOLI] Jézéquel, Gaillard and Rudi (2020), key `aioli` of REFERENCES.bib. Errata that matter here:
+    docs/errata.md.
     """
 
     _binary_only = True
+    _constants: AIOLIConstants
     _logits_per_weight: ClassVar[float] = 0.5
 
     def __init__(
@@ -94,21 +106,23 @@ class AIOLI(SurrogateClassifier):
     @property
     def competes_with(self) -> Competition:
         """The best weights in a ball, under the log loss."""
-        return Competition("log", Ball(self.radius))
+        return Competition("log", Ball(self._radius))
 
     def regret_bound(self, n: int | None = None) -> float:
         """Theorem 1, with R the largest row so far (or `feature_bound`)."""
-        return bounds.aioli(**self._theorem(n), virtual_weight=self._a())
+        return bounds.aioli(**self._theorem(n), virtual_weight=self._constants.virtual_weight)
 
-    def _a(self) -> float:
-        return validate.positive("virtual_weight", self.virtual_weight, zero=True)
+    def _prepare(self, n_features: int, n_classes: int) -> AIOLIConstants:
+        shared = super()._prepare(n_features, n_classes)
+        a = validate.positive("virtual_weight", self.virtual_weight, zero=True)
+        return AIOLIConstants(**vars(shared), virtual_weight=a)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
-        run(*self.state_, X, Y, weight, c.radius, c.code, c.number, c.feature_bound, self._a(), out)
+        run(*self.state_, X, Y, weight, c.radius, c.code, c.number, c.feature_bound, c.virtual_weight, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        forecast_block(*self.state_, X, self._a(), out)
+        forecast_block(*self.state_, X, self._constants.virtual_weight, out)
 
 
 @inlined_kernel
@@ -119,9 +133,7 @@ def forecast(m: float, q: float, a: float) -> tuple[float, float]:
 
 
 @kernel
-def update(
-    w: Array, v: Array, u: Array, q: float, a: float, p: float, y: float, kappa: float, weight: float
-) -> float:
+def update(w: Array, v: Array, u: Array, q: float, a: float, p: float, y: float, kappa: float, weight: float) -> float:
     """Add the quadratic at the forecast; returns the growth of the excess.
 
     MATH section 2 in scalars, with e = (forecast margin) - m = -a q (2p - 1) / 2. (The text's b += (eta g.theta - 1) g
@@ -141,8 +153,18 @@ def update(
 
 @kernel
 def run(
-    P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array,
-    radius: float, code: int, number: float, feature_bound: float, a: float, out: Array,
+    P: Array,
+    w: Array,
+    tally: Array,
+    X: Array,
+    Y: Array,
+    weight: Array,
+    radius: float,
+    code: int,
+    number: float,
+    feature_bound: float,
+    a: float,
+    out: Array,
 ) -> None:
     """The game over a block: forecast, see the label, suffer the loss, update."""
     v, u = np.empty(w.size), np.zeros(w.size)

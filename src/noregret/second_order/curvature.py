@@ -35,13 +35,10 @@ def rule(curvature: str | float, n_classes: int) -> tuple[int, float]:
     """The pair (code, number) the kernels read, or an error that lists the choices."""
     if isinstance(curvature, str):
         if curvature not in NAMES:
-            raise ValueError(
-                f"curvature={curvature!r} is unknown: choose one of {sorted(NAMES)} or a positive number."
-            )
+            raise ValueError(f"curvature={curvature!r} is unknown: choose one of {sorted(NAMES)} or a positive number.")
         if curvature == "aioli" and n_classes > 2:
             raise ValueError(
-                f'curvature="aioli" is a lemma about two classes and this stream has {n_classes}: '
-                'use "sharp" or "gaf".'
+                f'curvature="aioli" is a lemma about two classes and this stream has {n_classes}: use "sharp" or "gaf".'
             )
         return NAMES[curvature], 0.0
     if isinstance(curvature, Real) and math.isfinite(curvature) and curvature > 0:
@@ -58,8 +55,7 @@ def lambert_of_exp(a: float) -> float:
     """
     if a < 6.0:
         w = 0.56718 + a * (
-            0.361952
-            + a * (0.0734944 + a * (-0.00147831 + a * (-0.00145855 + a * (0.000255444 - a * 1.42559e-05))))
+            0.361952 + a * (0.0734944 + a * (-0.00147831 + a * (-0.00145855 + a * (0.000255444 - a * 1.42559e-05))))
         )
     elif a < 40.0:
         w = 0.0417567 + a * (0.639064 + a * (0.0213307 + a * (-0.000772619 + a * (1.46319e-05 + a * -1.10779e-07))))

@@ -1,4 +1,5 @@
-r"""Gaussian expectations of the softmax: GAF's forecast :math:`p = E\,\mathrm{softmax}(\omega),\ \omega \sim N(m, \Sigma)`.
+r"""Gaussian expectations of the softmax: GAF's forecast
+:math:`p = E\,\mathrm{softmax}(\omega),\ \omega \sim N(m, \Sigma)`.
 
 Two classes are one integral, :math:`E\,\sigma(\mu + s t)` with t standard normal, and three classes are two.
 Both are done by the trapezoidal rule, which converges geometrically for analytic integrands on the line:
@@ -30,6 +31,7 @@ ROOT2PI = math.sqrt(2.0 * math.pi)
 
 @kernel
 def sigmoid(u: float) -> float:
+    """1 / (1 + e^-u)."""
     if u >= 0.0:
         return 1.0 / (1.0 + math.exp(-u))
     e = math.exp(u)
@@ -86,9 +88,7 @@ def log_normal_cdf(x: float) -> float:
         return math.log(0.5 * math.erfc(-x / ROOT2))
     inverse = 1.0 / (x * x)
     return (
-        -0.5 * x * x
-        - math.log(-x * ROOT2PI)
-        + math.log(1.0 - inverse * (1.0 - 3.0 * inverse * (1.0 - 5.0 * inverse)))
+        -0.5 * x * x - math.log(-x * ROOT2PI) + math.log(1.0 - inverse * (1.0 - 3.0 * inverse * (1.0 - 5.0 * inverse)))
     )
 
 
@@ -244,6 +244,7 @@ def on_a_grid(m: Array, C: Array, h1: float, h2: float, n1: int, n2: int, log_p:
 
 @kernel
 def normalise(log_p: Array) -> None:
+    """Make the probabilities sum to 1."""
     total = 0.0
     for a in range(log_p.size):
         total += math.exp(log_p[a])
@@ -302,9 +303,7 @@ def along_a_line(m: Array, C: Array, log_p: Array) -> None:
 
 
 @kernel
-def outer_panel(
-    lower: float, upper: float, u0: float, w0: float, slope: float, sw: float, tau: float
-) -> float:
+def outer_panel(lower: float, upper: float, u0: float, w0: float, slope: float, sw: float, tau: float) -> float:
     """The double-exponential rule for E mean_sigmoid(u0 + slope t - log 2 cosh((w0 + sw t)/2), tau) on a panel."""
     half = 0.5 * (upper - lower)
     if half <= 0.0:
@@ -324,15 +323,18 @@ def outer_panel(
 
 
 @kernel
+def scramble(x: int) -> int:
+    """Mix the bits of a 32-bit number; every product stays below 2^63."""
+    x &= 0xFFFFFFFF
+    x = (((x >> 16) ^ x) * 0x45D9F3B) & 0xFFFFFFFF
+    x = (((x >> 16) ^ x) * 0x45D9F3B) & 0xFFFFFFFF
+    return (x >> 16) ^ x
+
+
+@kernel
 def uniform(seed: int, round_: int, draw: int) -> float:
-    """A number in (0, 1) that depends on its three arguments alone (splitmix64): no generator to save."""
-    x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(round_)
-    for add in (np.uint64(draw) + np.uint64(1), np.uint64(0)):
-        x = (x + add) * np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        x = x ^ (x >> np.uint64(31))
-    return (float(x >> np.uint64(11)) + 0.5) / 9007199254740992.0
+    """A number in (0, 1) that depends on its three arguments alone: there is no generator to save."""
+    return (scramble(scramble(scramble(seed + 1) + round_) + draw) + 0.5) / 4294967296.0
 
 
 @kernel

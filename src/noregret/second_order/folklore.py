@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from noregret import bounds
@@ -14,7 +12,9 @@ from noregret.second_order.curvature import kappa
 from noregret.second_order.forecasts import solve_logits
 from noregret.second_order.learner import SurrogateClassifier
 from noregret.second_order.surrogate import (
+    Work,
     absorb,
+    dot,
     flush,
     fold,
     helmert,
@@ -23,6 +23,7 @@ from noregret.second_order.surrogate import (
     product,
     record,
     softmax,
+    workspace,
 )
 
 
@@ -38,7 +39,8 @@ class FOLKLORE(SurrogateClassifier):
     rank-(K-1) update of that size.
 
     **Guarantee.** For every W whose rows have norm at most B:
-    :math:`\lambda K B^2 + \frac{(K-1)d}{4\kappa} \ln(1 + 2\kappa n R^2/\lambda)` if :math:`\kappa R^2 \le \lambda/2` (Theorem 3 of [FOLKLORE]_
+    :math:`\lambda K B^2 + \frac{(K-1)d}{4\kappa} \ln(1 + 2\kappa n R^2/\lambda)` if
+    :math:`\kappa R^2 \le \lambda/2` (Theorem 3 of [FOLKLORE]_
     with its lost factor 1/4 restored; `noregret.bounds.folklore`).
 
     Parameters
@@ -66,7 +68,8 @@ class FOLKLORE(SurrogateClassifier):
 
     References
     ----------
-    .. [FOLKLORE] Agarwal, Kale and Zimmert (2022), key `folklore` of REFERENCES.bib. Errata that matter here: docs/errata.md.
+    .. [FOLKLORE] Agarwal, Kale and Zimmert (2022), key `folklore` of REFERENCES.bib. Errata that matter here:
+    docs/errata.md.
     """
 
     def __init__(
@@ -87,7 +90,7 @@ class FOLKLORE(SurrogateClassifier):
     @property
     def competes_with(self) -> Competition:
         """The best matrix whose rows lie in a ball, under the log loss."""
-        return Competition("log", RowBall(self.radius))
+        return Competition("log", RowBall(self._radius))
 
     def regret_bound(self, n: int | None = None) -> float:
         """Theorem 3 corrected, with R the largest row so far (or `feature_bound`)."""
@@ -102,12 +105,13 @@ class FOLKLORE(SurrogateClassifier):
 
 
 @kernel
-def forecast(m: Array, Q: Array, e: Array, z: Array, p: Array) -> None:
+def forecast(work: Work, z: Array) -> None:
     """Logits z, p = softmax(z), and e = z - m = diag(Q)/4 - (Q/2) p without the cancellation."""
+    m, e, p, Q = work.m, work.e, work.p, work.Q
     K = m.size
     for a in range(K):
         e[a] = m[a] + 0.25 * Q[a, a]
-    solve_logits(e, Q, z, p)
+    solve_logits(e, Q, z, p, work)
     for a in range(K):
         e[a] = 0.25 * Q[a, a]
         for b in range(K):
@@ -116,29 +120,34 @@ def forecast(m: Array, Q: Array, e: Array, z: Array, p: Array) -> None:
 
 @kernel
 def run(
-    P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, H: Array,
-    radius: float, code: int, number: float, feature_bound: float, out: Array,
+    P: Array,
+    w: Array,
+    tally: Array,
+    X: Array,
+    Y: Array,
+    weight: Array,
+    H: Array,
+    radius: float,
+    code: int,
+    number: float,
+    feature_bound: float,
+    out: Array,
 ) -> None:
     """The game over a block: forecast, see the label, suffer the loss, update."""
     K, r = H.shape
-    V, U = np.empty((r, w.size)), np.zeros((r, w.size))
-    m, e, p, scratch = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
-    Q, L, LQ, M = np.empty((K, K)), np.empty((K, r)), np.empty((r, K)), np.empty((r, r))
+    V, U, work = np.empty((r, w.size)), np.zeros((r, w.size)), workspace(K)
     for t in range(X.shape[0]):
         x, y, z = X[t], Y[t], out[t]
         fold(P, U, x, V)
-        look(V, w, x, H, m, Q)
-        forecast(m, Q, e, z, p)
+        look(V, w, x, H, work.m, work.Q)
+        forecast(work, z)
         if weight[t] == 0.0:
             U[:] = 0.0
             continue
+        loss = softmax(z, work.p) - dot(y, z)
         size = norm(x)
-        reach = feature_bound if feature_bound > 0.0 else size
-        loss = softmax(z, p)
-        for a in range(K):
-            loss -= y[a] * z[a]
-        kap = kappa(code, number, radius * reach, K)
-        growth = absorb(V, w, U, H, Q, p, y, e, kap, weight[t], L, LQ, M, scratch)
+        kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), K)
+        growth = absorb(V, w, U, H, y, kap, weight[t], work)
         record(tally, weight[t], weight[t] * loss, growth, size)
     flush(P, U)
 
@@ -146,10 +155,8 @@ def run(
 @kernel
 def forecast_block(P: Array, w: Array, tally: Array, X: Array, H: Array, out: Array) -> None:
     """The forecasts of a block of rows, all from the same state."""
-    K, r = H.shape
-    V = np.empty((r, w.size))
-    m, e, p, Q = np.empty(K), np.empty(K), np.empty(K), np.empty((K, K))
+    V, work = np.empty((H.shape[1], w.size)), workspace(H.shape[0])
     for t in range(X.shape[0]):
         product(P, X[t], V)
-        look(V, w, X[t], H, m, Q)
-        forecast(m, Q, e, out[t], p)
+        look(V, w, X[t], H, work.m, work.Q)
+        forecast(work, out[t])

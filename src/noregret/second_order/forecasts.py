@@ -13,6 +13,7 @@ import numpy as np
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.second_order.surrogate import (
+    Work,
     add_identity_and_factor,
     congruence,
     hessian_factor,
@@ -124,9 +125,7 @@ def newton_direction(
 
 
 @kernel
-def step_length(
-    z: Array, direction: Array, p: Array, pi: Array, toward: Array, trial: Array, trial_p: Array
-) -> float:
+def step_length(z: Array, direction: Array, p: Array, pi: Array, toward: Array, trial: Array, trial_p: Array) -> float:
     """A step in (0, 1] at which the slope of the objective along the direction has at least halved."""
     first = 0.0
     for i in range(z.size):
@@ -150,7 +149,7 @@ def step_length(
 
 
 @kernel
-def solve_logits(a: Array, Q: Array, z: Array, p: Array) -> None:
+def solve_logits(a: Array, Q: Array, z: Array, p: Array, work: Work) -> None:
     """The root z of z = a - (Q/2) softmax(z), up to the all-ones direction, and p = softmax(z).
 
     The root is z = a - Q pi / 2 at the minimiser pi of the convex G(pi) = pi^T Q pi / 4 + lse(a - Q pi / 2). Damped
@@ -162,11 +161,10 @@ def solve_logits(a: Array, Q: Array, z: Array, p: Array) -> None:
     if K == 2:
         solve_pair(a, Q, z, p)
         return
-    pi = np.full(K, 1.0 / K)
-    residual, direction, toward = np.empty(K), np.empty(K), np.empty(K)
-    trial, trial_p, small = np.empty(K), np.empty(K), np.empty(K - 1)
-    L, LQ, M = np.empty((K, K - 1)), np.empty((K - 1, K)), np.empty((K - 1, K - 1))
-
+    L, LQ, M, small, vectors = work.L, work.LQ, work.M, work.small, work.vectors
+    pi, residual, direction, toward = vectors[0], vectors[1], vectors[2], vectors[3]
+    trial, trial_p = vectors[4], vectors[5]
+    pi[:] = 1.0 / K
     leader_logits(a, Q, pi, 1.0, z)
     reach = np.max(z) - np.min(z)
     for i in range(K):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,10 +21,12 @@ from noregret.second_order.expectation import (
     two_classes,
 )
 from noregret.second_order.forecasts import solve_logits
-from noregret.second_order.learner import SurrogateClassifier
+from noregret.second_order.learner import Constants, SurrogateClassifier
 from noregret.second_order.surrogate import (
     ROWS,
+    Work,
     absorb,
+    dot,
     flush,
     fold,
     helmert,
@@ -33,20 +35,17 @@ from noregret.second_order.surrogate import (
     product,
     record,
     softmax,
+    workspace,
 )
 
 QUADRATURE, SOBOL, MONTE_CARLO = range(3)
 METHODS = {"quadrature": QUADRATURE, "sobol": SOBOL, "monte-carlo": MONTE_CARLO}
 
 
-class GAFConstants(NamedTuple):
+@dataclass(frozen=True)
+class GAFConstants(Constants):
     """The numbers the kernels read: those of every surrogate classifier, then the expectation's."""
 
-    radius: float
-    regularization: float
-    code: int
-    number: float
-    feature_bound: float
     method: int
     points: Array
     seed: int
@@ -64,7 +63,8 @@ class GAF(SurrogateClassifier):
     and the quadratic of a row is taken where the leader stands *after* its label,
     :math:`z = m - \tfrac12 Q (\mathrm{softmax}(z) - y)`, with :math:`\beta = 2\kappa`.
 
-    **Guarantee.** For every :math:`|W|_F \le B`, if :math:`\lambda \ge 4 R^2 \max(4, dK)`: Theorem 1 of [GAF]_ (`noregret.bounds.gaf`).
+    **Guarantee.** For every :math:`|W|_F \le B`, if :math:`\lambda \ge 4 R^2 \max(4, dK)`: Theorem 1 of [GAF]_
+    (`noregret.bounds.gaf`).
     `regret_certificate()` needs no such assumption, and holds whatever the expectation was computed with.
 
     Parameters
@@ -76,7 +76,8 @@ class GAF(SurrogateClassifier):
         points every round), "monte-carlo" (the text's: fresh draws every round), or "auto": quadrature where
         there is one, else sobol.
     n_samples : points or draws a round.
-    smoothing : mu of (1 - mu) p + mu / K, or "theory": the text's (K ln(n/delta) / n_samples)^(1/3), delta = 1/n, at most
+    smoothing : mu of (1 - mu) p + mu / K, or "theory": the text's (K ln(n/delta) / n_samples)^(1/3), delta =
+        1/n, at most
         1/2, which needs `horizon`.
     horizon : n, the number of rows to come; read by smoothing="theory" alone.
     random_state : seed of the points. Draws depend on it and on the round, so there is no generator to save.
@@ -130,7 +131,7 @@ class GAF(SurrogateClassifier):
     @property
     def competes_with(self) -> Competition:
         """The best matrix in a Frobenius ball, under the log loss."""
-        return Competition("log", Ball(self.radius))
+        return Competition("log", Ball(self._radius))
 
     def regret_bound(self, n: int | None = None) -> float:
         """Theorem 1, with R the largest row so far (or `feature_bound`); for exact expectations."""
@@ -143,7 +144,8 @@ class GAF(SurrogateClassifier):
 
     def _prepare(self, n_features: int, n_classes: int) -> GAFConstants:
         shared = super()._prepare(n_features, n_classes)
-        return GAFConstants(*shared, *self._prepare_sampling(n_classes), mu=self._mu(n_classes))
+        method, points, seed = self._prepare_sampling(n_classes)
+        return GAFConstants(**vars(shared), method=method, points=points, seed=seed, mu=self._mu(n_classes))
 
     def _prepare_sampling(self, n_classes: int) -> tuple[int, Array, int]:
         """The method, its points and its seed."""
@@ -182,8 +184,20 @@ class GAF(SurrogateClassifier):
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
         run(
-            *self.state_, X, Y, weight, helmert(self._n_classes), c.radius, c.code, c.number, c.feature_bound,
-            c.method, c.points, c.seed, c.mu, out,
+            *self.state_,
+            X,
+            Y,
+            weight,
+            helmert(self._n_classes),
+            c.radius,
+            c.code,
+            c.number,
+            c.feature_bound,
+            c.method,
+            c.points,
+            c.seed,
+            c.mu,
+            out,
         )
 
     def _forecast(self, X: Array, out: Array) -> None:
@@ -193,11 +207,9 @@ class GAF(SurrogateClassifier):
 
 
 @kernel
-def forecast(
-    m: Array, Q: Array, H: Array, method: int, points: Array, seed: int, round_: int, mu: float,
-    Sigma: Array, log_p: Array,
-) -> None:
+def forecast(work: Work, H: Array, method: int, points: Array, seed: int, round_: int, mu: float, log_p: Array) -> None:
     """log of (1 - mu) E softmax(N(m, Q/2)) + mu/K. (The text's Algorithm 1 prints Q for Q/2: docs/errata.md.)"""
+    m, Q, Sigma = work.m, work.Q, work.S
     K = m.size
     for a in range(K):
         for b in range(K):
@@ -216,15 +228,19 @@ def forecast(
 
 
 @kernel
-def after_label(m: Array, Q: Array, y: Array, weight: float, wQ: Array, e: Array, z: Array, p: Array) -> None:
-    """Where the leader stands once the true loss of the row is added: z = m - (weight Q/2)(softmax(z) - y), and e = z - m."""
+def after_label(work: Work, y: Array, weight: float) -> None:
+    """Where the leader stands once the true loss of the row is added.
+
+    z = m - (weight Q/2)(softmax(z) - y), and e = z - m. (The text's Algorithm 1 uses the point before: docs/errata.md.)
+    """
+    m, e, z, p, Q, wQ = work.m, work.e, work.z, work.p, work.Q, work.S
     K = m.size
     for a in range(K):
         e[a] = m[a]
         for b in range(K):
             wQ[a, b] = weight * Q[a, b]
             e[a] += 0.5 * wQ[a, b] * y[b]
-    solve_logits(e, wQ, z, p)
+    solve_logits(e, wQ, z, p, work)
     for a in range(K):
         e[a] = 0.0
         for b in range(K):
@@ -233,49 +249,60 @@ def after_label(m: Array, Q: Array, y: Array, weight: float, wQ: Array, e: Array
 
 @kernel
 def run(
-    P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, H: Array,
-    radius: float, code: int, number: float, feature_bound: float,
-    method: int, points: Array, seed: int, mu: float, out: Array,
+    P: Array,
+    w: Array,
+    tally: Array,
+    X: Array,
+    Y: Array,
+    weight: Array,
+    H: Array,
+    radius: float,
+    code: int,
+    number: float,
+    feature_bound: float,
+    method: int,
+    points: Array,
+    seed: int,
+    mu: float,
+    out: Array,
 ) -> None:
     """The game over a block: forecast, see the label, suffer the loss, update."""
     K, r = H.shape
-    V, U = np.empty((r, w.size)), np.zeros((r, w.size))
-    m, e, p, z, scratch = np.empty(K), np.empty(K), np.empty(K), np.empty(K), np.empty(K)
-    Q, S, L, LQ, M = np.empty((K, K)), np.empty((K, K)), np.empty((K, r)), np.empty((r, K)), np.empty((r, r))
+    V, U, work = np.empty((r, w.size)), np.zeros((r, w.size)), workspace(K)
     for t in range(X.shape[0]):
-        x, y = X[t], Y[t]
+        x, y, log_p = X[t], Y[t], out[t]
         fold(P, U, x, V)
-        look(V, w, x, H, m, Q)
-        forecast(m, Q, H, method, points, seed, int(tally[ROWS]), mu, S, out[t])
+        look(V, w, x, H, work.m, work.Q)
+        forecast(work, H, method, points, seed, int(tally[ROWS]), mu, log_p)
         if weight[t] == 0.0:
             U[:] = 0.0
             continue
-        suffered = 0.0
-        for a in range(K):
-            if y[a] > 0.0:
-                suffered -= y[a] * out[t, a]
-        after_label(m, Q, y, weight[t], S, e, z, p)
-        at_point = softmax(z, p)
-        for a in range(K):
-            at_point -= y[a] * z[a]
+        suffered = -dot(y, log_p)
+        after_label(work, y, weight[t])
+        at_point = softmax(work.z, work.p) - dot(y, work.z)
         size = norm(x)
-        reach = feature_bound if feature_bound > 0.0 else size
-        kap = kappa(code, number, radius * reach, K)
-        growth = absorb(V, w, U, H, Q, p, y, e, kap, weight[t], L, LQ, M, scratch)
-        record(tally, weight[t], weight[t] * suffered, weight[t] * (suffered - at_point) + growth, size)
+        kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), K)
+        growth = absorb(V, w, U, H, y, kap, weight[t], work) + weight[t] * (suffered - at_point)
+        record(tally, weight[t], weight[t] * suffered, growth, size)
     flush(P, U)
 
 
 @kernel
 def forecast_block(
-    P: Array, w: Array, tally: Array, X: Array, H: Array,
-    method: int, points: Array, seed: int, mu: float, out: Array,
+    P: Array,
+    w: Array,
+    tally: Array,
+    X: Array,
+    H: Array,
+    method: int,
+    points: Array,
+    seed: int,
+    mu: float,
+    out: Array,
 ) -> None:
     """The forecasts of a block of rows, all from the same state."""
-    K, r = H.shape
-    V = np.empty((r, w.size))
-    m, Q, S = np.empty(K), np.empty((K, K)), np.empty((K, K))
+    V, work = np.empty((H.shape[1], w.size)), workspace(H.shape[0])
     for t in range(X.shape[0]):
         product(P, X[t], V)
-        look(V, w, X[t], H, m, Q)
-        forecast(m, Q, H, method, points, seed, int(tally[ROWS]), mu, S, out[t])
+        look(V, w, X[t], H, work.m, work.Q)
+        forecast(work, H, method, points, seed, int(tally[ROWS]), mu, out[t])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,7 +15,8 @@ from noregret.second_order import curvature
 from noregret.second_order.surrogate import EXCESS, ROWS, WEIGHT, WIDEST, SurrogateState, start
 
 
-class Constants(NamedTuple):
+@dataclass(frozen=True)
+class Constants:
     """The numbers a surrogate kernel reads."""
 
     radius: float
@@ -36,6 +38,11 @@ class SurrogateClassifier(OnlineClassifier):
     # Comparators reach logits of size C = radius |x| times this: 1/2 where the weights give the margin z_1 - z_0.
     _logits_per_weight: ClassVar[float] = 1.0
 
+    @property
+    def _radius(self) -> float:
+        """B of the game that is being played, or of the one to come."""
+        return self._constants.radius if hasattr(self, "_constants") else self.radius
+
     def _default_regularization(self, radius: float) -> float:
         raise NotImplementedError
 
@@ -48,9 +55,7 @@ class SurrogateClassifier(OnlineClassifier):
             regularization=validate.positive("regularization", lam),
             code=code,
             number=number,
-            feature_bound=0.0
-            if self.feature_bound is None
-            else validate.positive("feature_bound", self.feature_bound),
+            feature_bound=0.0 if self.feature_bound is None else validate.positive("feature_bound", self.feature_bound),
         )
 
     def _start(self, n_features: int, n_classes: int) -> SurrogateState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ from noregret.second_order.surrogate import (
     softmax,
 )
 
+NEWTON = TALLIES  # one more sum than the others keep: of the terms the theorem's own proof adds up
+
 
 class ONSState(NamedTuple):
     """What ONS has learned."""
@@ -36,10 +39,11 @@ class ONSState(NamedTuple):
     P: Array  # inverse of A = epsilon I + sum g g^T
     w: Array  # the iterate, in the ball
     leader: Array  # minimiser of the lower quadratics, for the certificate
-    tally: Array  # rows, weight, loss, excess, largest |x|
+    tally: Array  # rows, weight, loss, excess, largest |x|, Newton terms
 
 
-class ONSConstants(NamedTuple):
+@dataclass(frozen=True)
+class ONSConstants:
     """The numbers the kernels read."""
 
     radius: float
@@ -57,9 +61,12 @@ class ONS(OnlineClassifier):
     one scalar equation. Two classes use the margin's d weights; more use (K-1) d reduced ones and the
     Frobenius ball. A row that needs no projection costs :math:`O(N^2)` for N weights, one that does :math:`O(N^3)`.
 
-    **Guarantee.** For every :math:`|w| \le B`: :math:`\frac{\gamma\varepsilon}{2}B^2 + \frac{N}{2\gamma}\ln(1 + nG^2/(N\varepsilon))` if
-    :math:`\gamma \le \frac12\min(\frac{1}{4GD}, \alpha)` (Theorem 2 of [ONS]_; `noregret.bounds.online_newton_step`). The log loss is
-    :math:`\alpha`-exp-concave with :math:`\alpha = e^{-BR}` for two classes and :math:`e^{-\sqrt2 BR}/(K-1)` for more: the exponential price
+    **Guarantee.** For every :math:`|w| \le B`:
+    :math:`\frac{\gamma\varepsilon}{2}B^2 + \frac{N}{2\gamma}\ln(1 + nG^2/(N\varepsilon))` if
+    :math:`\gamma \le \frac12\min(\frac{1}{4GD}, \alpha)` (Theorem 2 of [ONS]_;
+    `noregret.bounds.online_newton_step`). The log loss is
+    :math:`\alpha`-exp-concave with :math:`\alpha = e^{-BR}` for two classes and :math:`e^{-\sqrt2 BR}/(K-1)`
+    for more: the exponential price
     that AIOLI, FOLKLORE and GAF do not pay.
 
     Parameters
@@ -112,7 +119,8 @@ class ONS(OnlineClassifier):
         gamma = theory_gamma(B, R, n_classes) if self.gamma is None else validate.positive("gamma", self.gamma)
         if gamma == 0.0:
             raise ValueError(
-                f"the theory's gamma underflows at radius {B:.4g} and rows of norm {R:.4g} (it falls like e^-BR): give gamma."
+                f"the theory's gamma underflows at radius {B:.4g} and rows of norm {R:.4g} (it falls "
+                "like e^-BR): give gamma."
             )
         epsilon = 1.0 / (2.0 * gamma * B) ** 2 if self.epsilon is None else self.epsilon
         return ONSConstants(
@@ -128,7 +136,7 @@ class ONS(OnlineClassifier):
             P=np.eye(size) / self._constants.epsilon,
             w=np.zeros(size),
             leader=np.zeros(size),
-            tally=np.zeros(TALLIES),
+            tally=np.zeros(TALLIES + 1),
         )
 
     def _limits(self) -> tuple[float, float]:
@@ -138,7 +146,7 @@ class ONS(OnlineClassifier):
     @property
     def competes_with(self) -> Competition:
         """The best weights in a ball, under the log loss."""
-        return Competition("log", Ball(self.radius))
+        return Competition("log", Ball(self._constants.radius if hasattr(self, "_constants") else self.radius))
 
     def _require_proof(self, refusal: type[ValueError]) -> float:
         """R, once gamma is known to be small enough for it."""
@@ -147,7 +155,8 @@ class ONS(OnlineClassifier):
         most = theory_gamma(c.radius, R, self._n_classes)
         if c.gamma > most * (1 + 1e-12):
             raise refusal(
-                f"gamma={c.gamma:.4g} is not proved to keep the quadratics below the loss for rows of norm {R:.4g} at radius "
+                f"gamma={c.gamma:.4g} is not proved to keep the quadratics below the loss for rows of "
+                f"norm {R:.4g} at radius "
                 f"{c.radius:.4g}: it may be at most {most:.4g} there. Give gamma, or feature_bound, accordingly."
             )
         return R
@@ -156,7 +165,11 @@ class ONS(OnlineClassifier):
         r"""An upper bound on the regret against every comparator of the ball (or of a given norm).
 
         :math:`\frac{\gamma\varepsilon}2|w|^2 + \sum loss - \min_v[\frac{\gamma\varepsilon}2|v|^2 + \sum_s q_s(v)]` with
-        :math:`q_s(v) = \ell_s + g_s\cdot(v-w_s) + \frac\gamma2 (g_s\cdot(v-w_s))^2`, which lie below the loss on the ball.
+        :math:`q_s(v) = \ell_s + g_s\cdot(v-w_s) + \frac\gamma2 (g_s\cdot(v-w_s))^2`, which lie below the loss
+        on the ball;
+        or, where it is smaller, what the theorem's proof adds up,
+        :math:`\frac{\gamma\varepsilon}2|w|^2 + \frac1{2\gamma}\sum_s g_s^TA_s^{-1}g_s`,
+        which never exceeds the bound.
         """
         check_is_fitted(self, "state_")
         self._require_proof(NoCertificate)
@@ -166,7 +179,7 @@ class ONS(OnlineClassifier):
             size = validate.positive("comparator_norm", comparator_norm, zero=True)
         if size > c.radius * (1 + 1e-12):
             raise NoCertificate(f"a comparator of norm {size:.4g} lies outside {self.competes_with.domain}.")
-        return 0.5 * c.gamma * c.epsilon * size**2 + float(self.state_.tally[EXCESS])
+        return 0.5 * c.gamma * c.epsilon * size**2 + float(self.state_.tally[[EXCESS, NEWTON]].min())
 
     def regret_bound(self, n: int | None = None) -> float:
         """Theorem 2, with R the largest row so far (or `feature_bound`)."""
@@ -252,8 +265,8 @@ def project(P: Array, w: Array, radius: float) -> None:
 @kernel
 def update(
     P: Array, w: Array, leader: Array, U: Array, g: Array, V: Array, weight: float, radius: float, gamma: float
-) -> float:
-    """One Newton step from gradient g and V = P g, and the certificate's leader; returns the growth of the excess."""
+) -> tuple[float, float]:
+    """One Newton step from gradient g and V = P g, and the certificate's leader; returns the growth of its two sums."""
     size = w.size
     q = dot(g, V[0])
     ahead = dot(g, leader) - dot(g, w)
@@ -271,13 +284,22 @@ def update(
     if square > radius * radius:
         flush(P, U)
         project(P, w, radius)
-    return growth
+    return growth, 0.5 * weight * weight * q * shrink / gamma
 
 
 @kernel
 def run(
-    P: Array, w: Array, leader: Array, tally: Array, X: Array, Y: Array, weight: Array, H: Array,
-    radius: float, gamma: float, out: Array,
+    P: Array,
+    w: Array,
+    leader: Array,
+    tally: Array,
+    X: Array,
+    Y: Array,
+    weight: Array,
+    H: Array,
+    radius: float,
+    gamma: float,
+    out: Array,
 ) -> None:
     """The game over a block: forecast, see the label, suffer the loss, update."""
     K, r = H.shape
@@ -299,8 +321,9 @@ def run(
             for j in range(d):
                 g[k * d + j] = slope * x[j]
         fold(P, U, g, V)
-        growth = update(P, w, leader, U, g, V, weight[t], radius, gamma)
+        growth, newton = update(P, w, leader, U, g, V, weight[t], radius, gamma)
         record(tally, weight[t], weight[t] * loss, growth, norm(x))
+        tally[NEWTON] += newton
     flush(P, U)
 
 

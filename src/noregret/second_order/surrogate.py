@@ -42,9 +42,7 @@ class SurrogateState(NamedTuple):
 
 def start(size: int, regularization: float) -> SurrogateState:
     """No rows yet: A = lam I."""
-    return SurrogateState(
-        P=np.eye(size) / regularization, w=np.zeros(size), tally=np.zeros(TALLIES)
-    )
+    return SurrogateState(P=np.eye(size) / regularization, w=np.zeros(size), tally=np.zeros(TALLIES))
 
 
 def helmert(n_classes: int) -> Array:
@@ -69,6 +67,7 @@ def record(tally: Array, weight: float, loss: float, excess: float, size: float)
 
 @summing_kernel
 def dot(a: Array, b: Array) -> float:
+    """a . b"""
     total = 0.0
     for j in range(a.size):
         total += a[j] * b[j]
@@ -77,6 +76,7 @@ def dot(a: Array, b: Array) -> float:
 
 @kernel
 def norm(x: Array) -> float:
+    """|x|"""
     return math.sqrt(dot(x, x))
 
 
@@ -272,13 +272,45 @@ def congruence(L: Array, Q: Array, scale: float, LQ: Array, M: Array) -> None:
             M[j, i] = entry
 
 
+class Work(NamedTuple):
+    """Room for the K x K algebra of one row, allocated once a block."""
+
+    m: Array  # the leader's logits
+    e: Array  # how far from m the quadratic is taken
+    z: Array  # where it is taken
+    p: Array  # softmax(z)
+    Q: Array  # uncertainty of the logits
+    S: Array  # a second (K, K) matrix
+    L: Array  # factor of the Hessian, (K, r)
+    LQ: Array  # (r, K)
+    M: Array  # (r, r)
+    small: Array  # (r,)
+    vectors: Array  # six more of K numbers
+
+
 @kernel
-def absorb(
-    V: Array, w: Array, U: Array, H: Array, Q: Array, p: Array, y: Array, e: Array,
-    kappa: float, weight: float, L: Array, LQ: Array, M: Array, coefficients: Array,
-) -> float:
-    """Add the quadratic taken at the point where the probabilities are p; returns the growth of `excess`
-    beyond the loss suffered minus the loss at that point.
+def workspace(K: int) -> Work:
+    """Room for K classes."""
+    r = K - 1
+    return Work(
+        np.empty(K),
+        np.empty(K),
+        np.empty(K),
+        np.empty(K),
+        np.empty((K, K)),
+        np.empty((K, K)),
+        np.empty((K, r)),
+        np.empty((r, K)),
+        np.empty((r, r)),
+        np.empty(r),
+        np.empty((6, K)),
+    )
+
+
+@kernel
+def absorb(V: Array, w: Array, U: Array, H: Array, y: Array, kappa: float, weight: float, work: Work) -> float:
+    """Add the quadratic taken where the probabilities are work.p; returns the growth of `excess` beyond the loss
+    suffered minus the loss at that point.
 
     e = z - m is how far the point lies from the leader's forecast. With S = weight kappa (diag p - p p^T),
     T = I + S Q and R R^T = T^{-1} S, the Woodbury update of MATH section 2 is
@@ -289,8 +321,10 @@ def absorb(
     is or small p (a probability that underflowed is raised to 1e-300, in place). Rows of U are the columns
     of V R; the caller folds them into P.
     """
-    K, r = L.shape
+    K, r = H.shape
     size = w.size
+    p, e, Q, L, LQ, M = work.p, work.e, work.Q, work.L, work.LQ, work.M
+    coefficients, pulled = work.vectors[0], work.vectors[1]
     for a in range(K):
         p[a] = max(p[a], 1e-300)
     hessian_factor(p, math.sqrt(weight * kappa), L)
@@ -305,7 +339,7 @@ def absorb(
     growth = 0.0
     for a in range(K):
         coefficients[a] = 0.0
-        LQ[0, a] = 0.0
+        pulled[a] = 0.0
     for j in range(r):
         toward_point = 0.0
         toward_label = 0.0
@@ -316,11 +350,11 @@ def absorb(
         toward_label /= kappa
         for a in range(K):
             coefficients[a] += L[a, j] * (toward_point + 0.5 * toward_label)
-            LQ[0, a] -= L[a, j] * toward_label  # T^{-1} g
+            pulled[a] -= L[a, j] * toward_label  # T^{-1} g
             growth -= e[a] * L[a, j] * (toward_label + toward_point)
     for a in range(K):
         for b in range(K):
-            growth += 0.25 * weight * (p[a] - y[a]) * Q[a, b] * LQ[0, b]
+            growth += 0.25 * weight * (p[a] - y[a]) * Q[a, b] * pulled[b]
     for k in range(r):
         for i in range(size):
             U[k, i] = 0.0

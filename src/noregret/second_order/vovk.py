@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +39,8 @@ class VovkState(NamedTuple):
     tally: Array  # rows, weight, loss suffered, excess, largest |x|, largest |y|
 
 
-class VovkConstants(NamedTuple):
+@dataclass(frozen=True)
+class VovkConstants:
     """The number the kernels read."""
 
     regularization: float
@@ -49,11 +51,13 @@ class VovkAzouryWarmuth(OnlineRegressor):
 
     The forecast at x is that of the ridge solution which counts x already, with label 0:
 
-    .. math:: \hat y = \theta \cdot x, \quad \theta = \arg\min\ \lambda|\theta|^2 + \sum_s (y_s - \theta \cdot x_s)^2 + (\theta \cdot x)^2,
+    .. math:: \hat y = \theta \cdot x, \quad
+              \theta = \arg\min\ \lambda|\theta|^2 + \sum_s (y_s - \theta \cdot x_s)^2 + (\theta \cdot x)^2,
 
     that is m / (1 + q) with m the ridge forecast and :math:`q = x^T A^{-1} x`. It is GAF for the squared loss.
 
-    **Guarantee.** For every :math:`\theta`: :math:`\lambda|\theta|^2 + Y^2 d \ln(1 + nR^2/(\lambda d))`, Y and R the largest :math:`|y|` and :math:`|x|`
+    **Guarantee.** For every :math:`\theta`: :math:`\lambda|\theta|^2 + Y^2 d \ln(1 + nR^2/(\lambda d))`, Y and
+    R the largest :math:`|y|` and :math:`|x|`
     (`noregret.bounds.vovk_azoury_warmuth`). Neither is needed to play.
 
     Parameters
@@ -107,7 +111,8 @@ class VovkAzouryWarmuth(OnlineRegressor):
         check_is_fitted(self, "state_")
         if comparator_norm is None:
             raise NoCertificate(
-                "this learner competes with all linear predictors, and its regret grows with their norm: give comparator_norm."
+                "this learner competes with all linear predictors, and its regret grows with their "
+                "norm: give comparator_norm."
             )
         size = validate.positive("comparator_norm", comparator_norm, zero=True)
         return self._constants.regularization * size**2 + float(self.state_.tally[EXCESS])

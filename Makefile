@@ -1,0 +1,24 @@
+PYTHON ?= python
+
+.PHONY: help test lint types imports check bench
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):  *## /\1\t/p' $(MAKEFILE_LIST)
+
+test:  ## all tests and doctests
+	$(PYTHON) -m pytest
+
+lint:  ## style
+	$(PYTHON) -m ruff check .
+
+types:  ## static types
+	$(PYTHON) -m mypy
+
+imports:  ## imports go one way
+	lint-imports
+
+check:  ## all that CI runs
+	bash .ci/run
+
+bench:  ## measure the second-order learners
+	$(PYTHON) -m benchmarks.second_order

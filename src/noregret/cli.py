@@ -1,0 +1,114 @@
+"""The `noregret` command."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated, Any
+
+try:
+    import typer
+except ImportError:  # pragma: no cover - exercised by a test in a subprocess
+    sys.exit('The noregret command needs typer and rich: pip install "noregret[cli]"')
+
+from noregret import __version__
+
+app = typer.Typer(
+    help="Online learning that is provably almost as good as the best model chosen in hindsight.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+StreamName = StrEnum("StreamName", ["breast-cancer", "digits", "wine", "iris", "adversarial"])
+
+
+DEFAULT = StreamName("breast-cancer")
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"noregret {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def command(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    """Online learning that is provably almost as good as the best model chosen in hindsight."""
+
+
+@app.command()
+def race(
+    stream: Annotated[StreamName, typer.Option(help="The built-in stream to play on.")] = DEFAULT,
+    seed: Annotated[int, typer.Option(min=0, help="Decides the order of the rows.")] = 0,
+    rows: Annotated[int | None, typer.Option(min=1, help="Play this many rows (default: all).")] = None,
+) -> None:
+    """Play every learner on a stream: what each lost, what it can prove, what it cost.
+
+    Example: noregret race --stream digits --seed 3
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from noregret.race import entrants
+    from noregret.race import race as run_race
+    from noregret.streams import builtin
+
+    console = Console()
+    played = builtin(stream.value, rows, seed)
+    field = entrants(played)
+    console.print(f"[bold]{played.name}[/bold]: {played.about}")
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as progress:
+        task = progress.add_task("compiling (once a machine)", total=len(field) * len(played.y))
+        results = run_race(played, field, lambda name, done: progress.update(task, description=name, advance=done))
+    console.print(_table(results))
+    console.print(
+        "Regret certificate: the total log loss is at most this much above that of the best "
+        f"comparator of norm {played.radius:.3g}, "
+        "on these very rows; 'none' where the constants chosen have no proof.",
+        style="dim",
+    )
+    if any(r.log_loss is None for r in results):
+        console.print(
+            "Vovk-Azoury-Warmuth forecasts -1 or +1 under the squared loss; its certificate is in that loss.",
+            style="dim",
+        )
+
+
+def _certificate(value: float | None) -> str:
+    if value is None:
+        return "none"
+    return f"{value:.1f}" if abs(value) < 1e6 else f"{value:.1e}"
+
+
+def _table(results: list[Any]) -> Any:
+    from rich.table import Table
+
+    table = Table()
+    table.add_column("learner")
+    for heading in ("mean\nlog loss", "error\nrate", "regret\ncertificate", "µs per\nrow"):
+        table.add_column(heading, justify="right")
+    for r in results:
+        table.add_row(
+            r.learner,
+            "-" if r.log_loss is None else f"{r.log_loss:.4f}",
+            f"{r.error:.1%}",
+            _certificate(r.certificate),
+            f"{r.microseconds:.1f}",
+        )
+    return table
+
+
+def main() -> None:
+    """Entry point of the command."""
+    app()

@@ -1,0 +1,86 @@
+"""GAF's Gaussian expectations against the slow quadratures of tests/reference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+
+from noregret.second_order.expectation import (
+    fresh_points,
+    over_points,
+    sobol_points,
+    three_classes,
+    two_classes,
+    uniform,
+)
+from noregret.second_order.surrogate import helmert
+
+
+def random_case(rng, K, largest):
+    """A mean and a covariance: any scale, any anisotropy."""
+    factor = rng.normal(size=(K, K)) * 10 ** rng.uniform(-3, 0, size=(1, K))
+    Sigma = factor @ factor.T
+    Sigma *= 10 ** rng.uniform(-6, largest) / np.abs(Sigma).max()
+    return rng.normal(size=K) * 10 ** rng.uniform(-2, 1 + largest / 4), Sigma
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_two_classes_to_1e_10_even_in_logarithm(seed):
+    m, Sigma = random_case(np.random.default_rng(seed), 2, largest=8)
+    log_p = np.empty(2)
+    two_classes(m, Sigma, log_p)
+    expected = reference.log_softmax_normal_expectation(m, 2 * Sigma)
+    np.testing.assert_allclose(np.exp(log_p), np.exp(expected), rtol=0, atol=1e-10)
+    likely = expected > -600
+    np.testing.assert_allclose(log_p[likely], expected[likely], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_three_classes_to_1e_8(seed):
+    m, Sigma = random_case(np.random.default_rng(seed), 3, largest=8)
+    log_p = np.empty(3)
+    three_classes(m, Sigma, helmert(3), log_p)
+    expected = reference.softmax_normal_expectation(m, 2 * Sigma)
+    np.testing.assert_allclose(np.exp(log_p), expected, rtol=0, atol=1e-8)
+    assert np.isfinite(log_p).all()
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-12, 1e4, 1e150])
+def test_degenerate_and_absurd_covariances_stay_finite(scale):
+    for K, exact in ((2, two_classes), (3, lambda m, S, out: three_classes(m, S, helmert(3), out))):
+        Sigma = scale * (np.eye(K) - 1 / K)
+        log_p = np.empty(K)
+        exact(np.zeros(K), Sigma, log_p)
+        np.testing.assert_allclose(np.exp(log_p), 1 / K, atol=1e-8)
+        rank_one = scale * np.outer(np.arange(K) - 1.0, np.arange(K) - 1.0)
+        exact(np.arange(K) * 1e3, rank_one, log_p)
+        assert np.isfinite(log_p).all()
+        assert np.exp(log_p).sum() == pytest.approx(1, abs=1e-9)
+
+
+def test_points_average_to_the_expectation():
+    rng = np.random.default_rng(0)
+    m, Sigma = random_case(rng, 3, largest=1)
+    exact, sobol, monte_carlo = np.empty(3), np.empty(3), np.empty(3)
+    three_classes(m, Sigma, helmert(3), exact)
+    over_points(m, Sigma, helmert(3), sobol_points(4096, 2, 0), sobol)
+    points = np.empty((4096, 2))
+    fresh_points(0, 0, points)
+    over_points(m, Sigma, helmert(3), points, monte_carlo)
+    assert np.abs(np.exp(sobol) - np.exp(exact)).max() < 2e-3
+    assert np.abs(np.exp(monte_carlo) - np.exp(exact)).max() < 3e-2
+
+
+def test_fresh_points_are_normal_and_depend_on_seed_and_round():
+    points = np.empty((20_000, 3))
+    fresh_points(1, 2, points)
+    assert np.abs(points.mean(axis=0)).max() < 0.03
+    assert np.abs(np.cov(points.T) - np.eye(3)).max() < 0.04
+    others = [np.empty_like(points) for _ in range(3)]
+    for seed, round_, other in zip((1, 1, 2), (2, 3, 2), others, strict=True):
+        fresh_points(seed, round_, other)
+    assert np.array_equal(points, others[0])
+    assert not np.array_equal(points, others[1])
+    assert not np.array_equal(points, others[2])
+    assert len({uniform(0, t, i) for t in range(50) for i in range(50)}) == 2500

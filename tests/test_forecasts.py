@@ -1,0 +1,81 @@
+"""The scalar and the K-dimensional solves converge whatever m and Q are."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.special import expit, softmax
+
+from noregret.second_order.forecasts import solve_logits, solve_margin
+from noregret.second_order.surrogate import workspace
+
+
+@given(st.floats(0, 1e4), st.floats(0, 1e8))
+@settings(max_examples=500)
+def test_margin_is_the_root(m, k):
+    u, p = solve_margin(m, k)
+    exact = brentq(lambda u: u + k * np.tanh(u / 2) - m, 0, m, xtol=1e-20, rtol=1e-15, maxiter=1000) if m > 0 else 0.0
+    assert abs(u - exact) <= 1e-13 * (1 + exact)
+    assert abs(p - expit(exact)) <= 1e-15
+
+
+@given(st.floats(0, 1e4))
+def test_margin_without_uncertainty_is_the_leaders(m):
+    assert solve_margin(m, 0.0)[0] == m
+
+
+@st.composite
+def problems(draw):
+    """a and a positive semi-definite Q of any rank, any anisotropy, up to 1e8."""
+    K = draw(st.integers(2, 9))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    factor = rng.normal(size=(K, draw(st.integers(1, K)))) * 10 ** rng.uniform(-draw(st.integers(0, 4)), 0, size=(K, 1))
+    Q = factor @ factor.T
+    Q *= 10 ** draw(st.floats(-8, 8)) / np.abs(Q).max()
+    a = rng.normal(size=K) * 10 ** draw(st.floats(-4, 4))
+    if draw(st.booleans()):
+        a = a + np.diag(Q) / 4
+    return a, np.ascontiguousarray((Q + Q.T) / 2)
+
+
+@given(problems())
+@settings(max_examples=500, deadline=None)
+def test_logits_are_the_root(problem):
+    a, Q = problem
+    z, p = np.empty(a.size), np.empty(a.size)
+    solve_logits(a, Q, z, p, workspace(a.size))
+    residual = z - a + Q @ softmax(z) / 2
+    residual -= residual.mean()
+    # what rounding of a and Q themselves leaves
+    assert np.abs(residual).max() <= 1e-8 * (1 + np.abs(a).max() + np.abs(Q).max())
+    np.testing.assert_allclose(p, softmax(z), rtol=1e-12, atol=1e-300)
+
+
+@given(problems())
+@settings(max_examples=200, deadline=None)
+def test_logits_minimise_the_convex_problem(problem):
+    """pi = softmax(z) minimises pi'Q pi/4 - a.pi + sum pi log pi over the simplex: no vertex or random point is better."""
+    a, Q = problem
+    K = a.size
+    z, p = np.empty(K), np.empty(K)
+    solve_logits(a, Q, z, p, workspace(a.size))
+
+    def objective(pi):
+        return pi @ Q @ pi / 4 - a @ pi + np.sum(pi * np.log(np.maximum(pi, 1e-300)))
+
+    points = np.vstack([np.eye(K), np.random.default_rng(0).dirichlet(np.ones(K), 20)])
+    scale = 1 + np.abs(a).max() + np.abs(Q).max()
+    assert all(objective(p) <= objective(pi) + 1e-12 * scale for pi in points)
+
+
+def test_two_classes_agree_with_the_margin_form():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        q, m = 10 ** rng.uniform(-3, 6), rng.normal() * 10
+        Q = q * np.array([[0.5, -0.5], [-0.5, 0.5]])  # of the difference of the two logits: 2 q
+        z, p = np.empty(2), np.empty(2)
+        solve_logits(np.array([-m / 2, m / 2]), Q, z, p, workspace(2))
+        u, _ = solve_margin(abs(m), q / 2)
+        assert abs(abs(z[1] - z[0]) - u) <= 1e-12 * (1 + u)
