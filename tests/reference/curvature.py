@@ -19,9 +19,7 @@ def _lambert_of_exp(t: float) -> float:
     return float(brentq(lambda w: w + math.log(w) - t, low, high, xtol=1e-300, rtol=1e-15))
 
 
-def curvature(
-    choice: str | float, *, radius: float, norm: float, n_classes: int | None = None
-) -> float:
+def curvature(choice: str | float, *, radius: float, norm: float, n_classes: int | None = None) -> float:
     """kappa of one row of norm ``norm`` against comparators in a ball of radius ``radius``.
 
     Multiclass: logits |z_k| <= C = radius * norm, L = 2 C + ln(K - 1). ``n_classes=None`` is the

@@ -28,9 +28,7 @@ def _log_sigmoid(u: float) -> float:
     return -math.log1p(math.exp(-u)) if u > 0 else u - math.log1p(math.exp(u))
 
 
-def _log_integral(
-    log_f: Callable[[float], float], peak: float, cuts: Sequence[float], accuracy: float
-) -> float:
+def _log_integral(log_f: Callable[[float], float], peak: float, cuts: Sequence[float], accuracy: float) -> float:
     """ln of the integral of e^{log_f} over peak ± REACH, cut at ``cuts``."""
     top = log_f(peak)
     low, high = peak - REACH, peak + REACH

@@ -79,9 +79,7 @@ class ReferenceFOLKLORE:
         if weight != 0:
             size = float(np.linalg.norm(np.asarray(x, dtype=float)))
             bound = size if self.feature_bound is None else self.feature_bound
-            kappa = row_curvature(
-                self.curvature, radius=self.radius, norm=bound, n_classes=self.n_classes
-            )
+            kappa = row_curvature(self.curvature, radius=self.radius, norm=bound, n_classes=self.n_classes)
             surrogate = expand("cross_entropy", row, label, z, kappa, weight)
             self.surrogates.append(surrogate)
             self.loss += weight * float(surrogate.value)

@@ -77,9 +77,7 @@ class ReferenceGAF:
         W, _ = self._minimise(Loss("cross_entropy", row, label, weight))
         size = float(np.linalg.norm(np.asarray(x, dtype=float)))
         bound = size if self.feature_bound is None else self.feature_bound
-        kappa = row_curvature(
-            self.curvature, radius=self.radius, norm=bound, n_classes=self.n_classes
-        )
+        kappa = row_curvature(self.curvature, radius=self.radius, norm=bound, n_classes=self.n_classes)
         self.surrogates.append(expand("cross_entropy", row, label, W @ row, kappa, weight))
         return p
 

@@ -60,9 +60,7 @@ class ReferenceONS:
         self.n_classes = n_classes
         self.gamma = 0.5 * min(1 / (4 * G * D), alpha) if gamma is None else gamma
         if (self.gamma * D) ** 2 < 1e-300:
-            raise ValueError(
-                "gamma underflows for this radius and feature bound; give a larger one"
-            )
+            raise ValueError("gamma underflows for this radius and feature bound; give a larger one")
         self.epsilon = 1 / (self.gamma * D) ** 2 if epsilon is None else epsilon
         self.surrogates: list[Surrogate] = []
         self.loss = 0.0

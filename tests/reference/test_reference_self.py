@@ -110,9 +110,7 @@ def test_aioli_scalar_equation(radius: float, virtual_weight: float) -> None:
         theta = np.linalg.solve(A, b)
         m, q = theta @ x, x @ np.linalg.solve(A, x)
         u = learner.learn(x, y[1], weight)
-        assert u + virtual_weight * q / 2 * math.tanh(u / 2) == pytest.approx(
-            m, abs=1e-10 * (1 + q)
-        )
+        assert u + virtual_weight * q / 2 * math.tanh(u / 2) == pytest.approx(m, abs=1e-10 * (1 + q))
     assert learner.surrogates[0].z == 0  # nothing known at first
     A, b, const = statistics(learner.surrogates, learner.lam, 1, 3)
     theta = np.linalg.solve(A, b)
@@ -272,9 +270,7 @@ def rows_ball(W: np.ndarray, radius: float) -> np.ndarray:
     return W * np.minimum(1.0, radius / np.linalg.norm(W, axis=1, keepdims=True))
 
 
-def worst_regret(
-    rows: list[tuple], loss: float, radius: float, into: Callable, margin: bool
-) -> float:
+def worst_regret(rows: list[tuple], loss: float, radius: float, into: Callable, margin: bool) -> float:
     """The regret against the best of a few comparators: fitted, fitted-then-scaled, random."""
     X, Y = np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
     w = np.array([r[2] for r in rows])
@@ -295,9 +291,7 @@ def worst_regret(
 
 
 @pytest.mark.parametrize("radius", [1.0, 5.0])
-@pytest.mark.parametrize(
-    "name", ["aioli", "aioli-half", "folklore", "gaf2", "gaf3", "ons2", "ons3"]
-)
+@pytest.mark.parametrize("name", ["aioli", "aioli-half", "folklore", "gaf2", "gaf3", "ons2", "ons3"])
 def test_certificate_bounds_regret(name: str, radius: float) -> None:
     """Labels against the forecast, unequal weights and norms: regret <= certificate."""
     cases: dict[str, tuple[Any, int, Callable, bool]] = {

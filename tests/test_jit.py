@@ -1,0 +1,87 @@
+"""Compiled code is cached on disk, keyed by all sources, and found again; import stays light."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import noregret
+from noregret import _jit
+
+PLAY = """
+import json, numba, numpy as np
+from noregret import AIOLI
+from noregret.second_order import aioli
+X = np.eye(3)
+print(AIOLI(radius={radius}).fit(X, [0, 1, 0]).predict_proba(X).tolist())
+print(sum(aioli.run.stats.cache_hits.values()), sum(aioli.run.stats.cache_misses.values()))
+"""
+
+
+def play(cache, package=None, radius=2.0):
+    env = {**os.environ, "NOREGRET_CACHE_DIR": str(cache)}
+    if package is not None:
+        env["PYTHONPATH"] = str(package)
+    done = subprocess.run(
+        [sys.executable, "-c", PLAY.format(radius=radius)], env=env, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    forecasts, counts = done.stdout.splitlines()
+    return forecasts, tuple(int(c) for c in counts.split())
+
+
+@pytest.fixture(scope="module")
+def copy_of_the_package(tmp_path_factory):
+    home = tmp_path_factory.mktemp("package")
+    shutil.copytree(Path(noregret.__file__).parent, home / "noregret")
+    return home
+
+
+def test_a_second_process_compiles_nothing_and_an_edit_anywhere_compiles_anew(copy_of_the_package, tmp_path):
+    first, (hits, misses) = play(tmp_path, copy_of_the_package)
+    assert (hits, misses) == (0, 1)
+    again, (hits, misses) = play(tmp_path, copy_of_the_package)
+    assert (hits, misses) == (1, 0)
+    assert again == first
+    _, (hits, misses) = play(tmp_path, copy_of_the_package, radius=3.0)
+    assert (hits, misses) == (1, 0), "another hyper-parameter needs no other code"
+
+    curvature = copy_of_the_package / "noregret" / "second_order" / "curvature.py"
+    curvature.write_text(curvature.read_text().replace("1.0 / (2.0 + lambert", "1.0 / (4.0 + lambert"))
+    edited, (hits, misses) = play(tmp_path, copy_of_the_package)
+    assert (hits, misses) == (0, 1)
+    assert edited != first, "the caller in another file must not keep the old constant"
+
+
+def test_a_read_only_package_folder_is_no_obstacle(copy_of_the_package, tmp_path):
+    before = {path for path in (copy_of_the_package / "noregret").rglob("*.nbi")}
+    play(tmp_path, copy_of_the_package)
+    assert {path for path in (copy_of_the_package / "noregret").rglob("*.nbi")} == before == set()
+
+
+def test_without_a_writable_cache_everything_still_runs(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    _, (hits, misses) = play(blocked)
+    assert hits == 0
+
+
+def test_the_stamp_is_of_every_source_file():
+    assert len(_jit.source_stamp()) == 16
+    assert _jit.cache_folder() is None or _jit.source_stamp() in str(_jit.cache_folder())
+
+
+def test_import_noregret_imports_nothing_heavy():
+    program = (
+        "import sys, time; t = time.process_time(); import noregret; t = time.process_time() - t\n"
+        "heavy = [m for m in ('numpy', 'scipy', 'sklearn', 'numba') if m in sys.modules]\n"
+        "print(heavy, dir(noregret)); sys.exit(bool(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+    assert "AIOLI" in done.stdout
