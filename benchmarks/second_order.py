@@ -87,7 +87,7 @@ def binary(d: int, repeats: int) -> None:
         repeats,
         floor=lambda: floor_binary(np.eye(d), X, np.zeros(d)),
         loop=lambda: aioli.run(
-            np.eye(d) * 100, np.zeros(d), np.zeros(TALLIES), X, Y, weight, 10.0, SHARP, 0.0, 0.0, 1.0, out
+            np.eye(d) * 100, np.zeros(d), np.zeros(TALLIES), X, Y, weight, 0.01, 10.0, SHARP, 0.0, 0.0, 1.0, out
         ),
         call=lambda: AIOLI().partial_fit(X, y),
         vovk=lambda: VovkAzouryWarmuth().partial_fit(X, target),
@@ -110,7 +110,19 @@ def multiclass(d: int, K: int, repeats: int) -> None:
         repeats,
         floor=lambda: floor_multiclass(np.eye(size), X, np.empty((K - 1, size))),
         loop=lambda: folklore.run(
-            np.eye(size) * 5, np.zeros(size), np.zeros(TALLIES), X, Y, weight, helmert(K), 10.0, SHARP, 0.0, 0.0, out
+            np.eye(size) * 5,
+            np.zeros(size),
+            np.zeros(TALLIES),
+            X,
+            Y,
+            weight,
+            helmert(K),
+            0.2,
+            10.0,
+            SHARP,
+            0.0,
+            0.0,
+            out,
         ),
         call=lambda: FOLKLORE().partial_fit(X, y),
         gaf=lambda: GAF(expectation="sobol").partial_fit(X, y),

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp, softmax, wrightomega
 
+import reference
 from noregret.second_order import curvature
 from noregret.second_order.curvature import kappa, lambert_of_exp, proved, rule
 
@@ -85,7 +85,9 @@ def test_lambert_of_exp_is_the_root(a):
 
 @given(st.floats(0, 50), st.integers(2, 12))
 def test_the_supremum_behind_sharp(C, K):
-    """X - EX <= W(e^(L-1)) when the probabilities differ by at most e^(2C) (the step of GAF's Lemma 4 that is sharpened)."""
+    """X - EX <= W(e^(L-1)) when the probabilities differ by at most e^(2C) (the step of GAF's Lemma 4 that is
+    sharpened).
+    """
     L = 2 * C + math.log(K - 1)
     D = np.linspace(0, L + 20, 20_001)
     assert np.max(D / (1 + np.exp(np.minimum(D - L, 700)))) <= lambert_of_exp(L - 1) * (1 + 1e-9)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import reference
 
+import reference
 from noregret.second_order.expectation import (
     fresh_points,
     over_points,

@@ -56,7 +56,9 @@ def test_logits_are_the_root(problem):
 @given(problems())
 @settings(max_examples=200, deadline=None)
 def test_logits_minimise_the_convex_problem(problem):
-    """pi = softmax(z) minimises pi'Q pi/4 - a.pi + sum pi log pi over the simplex: no vertex or random point is better."""
+    """pi = softmax(z) minimises pi'Q pi/4 - a.pi + sum pi log pi over the simplex: no vertex or random point
+    is better.
+    """
     a, Q = problem
     K = a.size
     z, p = np.empty(K), np.empty(K)

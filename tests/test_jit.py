@@ -59,15 +59,15 @@ def test_a_second_process_compiles_nothing_and_an_edit_anywhere_compiles_anew(co
 
 
 def test_a_read_only_package_folder_is_no_obstacle(copy_of_the_package, tmp_path):
-    before = {path for path in (copy_of_the_package / "noregret").rglob("*.nbi")}
+    before = set((copy_of_the_package / "noregret").rglob("*.nbi"))
     play(tmp_path, copy_of_the_package)
-    assert {path for path in (copy_of_the_package / "noregret").rglob("*.nbi")} == before == set()
+    assert set((copy_of_the_package / "noregret").rglob("*.nbi")) == before == set()
 
 
 def test_without_a_writable_cache_everything_still_runs(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    _, (hits, misses) = play(blocked)
+    _, (hits, _misses) = play(blocked)
     assert hits == 0
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import reference
 from scipy.special import expit, softmax
 
+import reference
 from noregret import AIOLI, FOLKLORE, GAF, ONS, VovkAzouryWarmuth
 from noregret.second_order.surrogate import EXCESS
 

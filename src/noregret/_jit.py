@@ -64,7 +64,7 @@ class _StampedLocator(_CacheLocator):
 
     def __init__(self, py_func: Any, folder: Path) -> None:
         self._folder = folder
-        self._line = py_func.__code__.co_firstlineno
+        self._place = f"{py_func.__module__.replace('.', '-')}-{py_func.__code__.co_firstlineno}"
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> _StampedLocator | None:
@@ -78,7 +78,7 @@ class _StampedLocator(_CacheLocator):
         return source_stamp()
 
     def get_disambiguator(self) -> str:
-        return str(self._line)
+        return self._place
 
 
 class _StampedCacheImpl(CompileResultCacheImpl):

@@ -7,13 +7,14 @@ has learned since is `state_`, a NamedTuple of float64 arrays. A learner's own f
 - `_start(n_features, n_classes)`: the state before the first row;
 - `_run(X, Y, weight, out)`: the game over a block, in place on the state (a row is a block of length one);
 - `_forecast(X, out)`: the forecasts for a block, changing nothing;
+- `_limits()`: the largest rows it takes;
 
 and says what it competes with, its certificate and its bound.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,7 +36,7 @@ ONE = np.ones(1)
 LEARNED = {"_constants", "_largest", "_played_with", "_labels"}  # private, and of one run
 
 
-class OnlineLearner(BaseEstimator):
+class OnlineLearner(BaseEstimator, ABC):
     """A learner that meets its rows one at a time: forecast, see the label, suffer the loss, update."""
 
     state_: Any
@@ -124,7 +125,7 @@ class OnlineLearner(BaseEstimator):
 
     def _rows(self, X: Any, reset: bool) -> Array:
         rows = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, copy=None)
-        return rows if rows.flags.writeable else rows.copy()  # kernels are compiled for writable arrays only
+        return validate.writable(rows)
 
     @contextmanager
     def _untouched_on_error(self) -> Iterator[None]:
@@ -143,7 +144,7 @@ class OnlineLearner(BaseEstimator):
             raise BadRow(f"x has shape {row.shape}; this learner takes {self.n_features_in_} features.")
         row = row.reshape(1, -1)
         self._check_rows(row, ONE)
-        return row if row.flags.writeable else row.copy()
+        return validate.writable(row)
 
     def _check_rows(self, X: Array, weight: Array) -> None:
         bound, reach = self._largest
@@ -231,13 +232,17 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row. (The first needs `classes`, unless a block has been learned before.)"""
         if "state_" not in self.__dict__:
-            self.partial_fit(np.reshape(x, (1, -1)), [y], classes)
+            self.partial_fit(np.reshape(x, (1, -1)), np.asarray(y)[None, :] if np.ndim(y) == 1 else [y], classes)
             return
         row = self._row(x)
-        k = self._labels.code.get(y, -1)
-        if k < 0:
-            raise self._labels.unknown(y, 0)
-        self._run(row, self._labels.one_hot[k : k + 1], ONE, np.empty((1, self._n_classes)))
+        if np.ndim(y) == 1:
+            Y = self._labels.distributions(np.asarray(y)[None, :])
+        else:
+            k = self._labels.code.get(y, -1)
+            if k < 0:
+                raise self._labels.unknown(y, 0)
+            Y = self._labels.one_hot[k : k + 1]
+        self._run(row, Y, ONE, np.empty((1, self._n_classes)))
 
     def predict_proba_one(self, x: Any) -> Array:
         """Probabilities (K,) of one row."""
@@ -276,7 +281,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         if bad.any():
             i = int(np.argmax(bad))
             raise BadRow(f"row {i}: y = {targets[i]}. Targets are finite numbers (not NaN or inf) below 1e150.")
-        return np.ascontiguousarray(targets)
+        return validate.writable(targets)
 
     def _new_forecasts(self, n: int) -> Array:
         return np.empty(n)

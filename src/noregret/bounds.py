@@ -27,7 +27,7 @@ def aioli(
 
     >>> round(aioli(1000, n_features=5, radius=3.0, feature_bound=1.0, regularization=1 / 9,
     ...             curvature=1 / 8), 2)
-    81.99
+    81.95
     """
     if virtual_weight < 0.5:
         raise NoBound(f"AIOLI's theorem needs virtual_weight >= 1/2; this learner has {virtual_weight}.")
@@ -80,6 +80,8 @@ def gaf(
             f"GAF's theorem needs regularization >= max(4, d K) 4 R^2 = {least:.4g}; this learner has "
             f"{regularization:.4g}. (The certificate holds all the same.)"
         )
+    if smoothing > 0.5:
+        raise NoBound(f"smoothing costs at most 2 mu a row for mu <= 1/2; this learner has mu = {smoothing:.4g}.")
     beta = 2 * curvature
     growth = math.log1p(n * beta * feature_bound**2 / (2 * regularization))
     return regularization * radius**2 + size * (0.5 + 2 * math.sqrt(3) / beta) * growth + 2 * smoothing * n

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from noregret._types import Array
 from noregret.errors import BadRow
-from noregret.validate import label_distributions
+from noregret.validate import label_distributions, writable
 
 
 class Labels:
@@ -79,7 +79,7 @@ def as_distributions(y: Any) -> Array | None:
     shape = getattr(y, "shape", None)
     if shape is None or len(shape) != 2 or shape[1] < 2:
         return None
-    return np.ascontiguousarray(y, dtype=np.float64)
+    return writable(np.asarray(y, dtype=np.float64))
 
 
 def as_labels(y: Any) -> np.ndarray:

@@ -33,6 +33,7 @@ def rows(X: Array, weight: Array, bound: float, reach: float, names: Sequence[st
     heaviest = max(1.0, float(weight.max()))
     if square <= bound * bound and square * heaviest <= reach * reach:
         return
+    weight = np.broadcast_to(weight, X.shape[0])
     _finite(X, names)
     top = np.abs(X).max(axis=1)
     norms = top * np.sqrt(((X / np.where(top > 0, top, 1.0)[:, None]) ** 2).sum(axis=1))  # without overflow
@@ -80,7 +81,7 @@ def weights(sample_weight: Any, n: int) -> Array:
     if bad.any():
         i = int(np.argmax(bad))
         raise BadRow(f"row {i}: sample_weight {weight[i]}. Weights are finite numbers >= 0 (0 leaves the row out).")
-    return np.ascontiguousarray(weight)
+    return writable(weight)
 
 
 def label_distributions(y: Array, n_classes: int | None) -> None:
@@ -98,6 +99,12 @@ def label_distributions(y: Array, n_classes: int | None) -> None:
     if off.any():
         i = int(np.argmax(off))
         raise BadRow(f"row {i}: label probabilities sum to {total[i]:.6g}. Divide each row of y by its sum.")
+
+
+def writable(array: Array) -> Array:
+    """The array itself, or a copy if it is read-only: kernels are compiled for writable C-order arrays only."""
+    array = np.ascontiguousarray(array)
+    return array if array.flags.writeable else array.copy()
 
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:

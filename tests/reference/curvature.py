@@ -1,4 +1,4 @@
-"""The constants kappa of MATH section 2 and FRONTIER B.3, one row at a time."""
+"""The constants kappa (docs/errata.md, docs/architecture.md), one row at a time."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def curvature(choice: str | float, *, radius: float, norm: float, n_classes: int
     binary margin parametrisation, |u| <= L = radius * norm, i.e. C = L / 2 and K = 2.
 
     ==========  ==========================  =================================================
-    "sharp"     1 / (2 + W(e^{L-1}))        FRONTIER B.3; W is Lambert's function
+    "sharp"     1 / (2 + W(e^{L-1}))        W is Lambert's function
     "gaf"       1 / (ln K + 2 (C + 1))      GAF Lemma 4 (kappa = beta / 2)
     "aioli"     1 / (2 (1 + L))             AIOLI Lemma 5 (K = 2 only)
-    "folklore"  1 / (C + ln(K) / 2)         FOLKLORE Lemma 1: not a lower bound (MATH section 9)
+    "folklore"  1 / (C + ln(K) / 2)         FOLKLORE Lemma 1: not a lower bound (docs/errata.md)
     a number    itself
     ==========  ==========================  =================================================
     """

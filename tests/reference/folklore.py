@@ -13,11 +13,11 @@ from .terms import Loss, Surrogate, as_distribution, expand, linear, ridge
 class ReferenceFOLKLORE:
     """Eq. (3.3): W_t = argmin lam |W|_F^2 + sum_s q_s(W) + phi_t(W), forecast z_t = W_t x_t.
 
-    q_s is eq. (3.2) with kappa for the text's constant (MATH section 9: that one is not a lower
+    q_s is eq. (3.2) with kappa for the text's constant (docs/errata.md: that one is not a lower
     bound), expanded at z_s. phi_t is eq. (3.1), phi_t(W) = (1/K) sum_k l(W x_t, k) + <W, B_t>, with
     Lemma 8's B_t = (1/K) 1 ⊗ x_t - (1/2) A diag_⊗(A^{-1}) (1 ⊗ x_t), A = A_{t-1} (half the Hessian of
     lam |W|^2 + sum_s q_s) and diag_⊗ keeping the K diagonal blocks of size d x d.
-    Algorithm 1's G_t lacks a term (MATH section 9); here nothing but the definitions is used.
+    Algorithm 1's G_t lacks a term (docs/errata.md); here nothing but the definitions is used.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ class ReferenceGAF:
     """Eqs. (2), (3), (6) with alpha = 1 and beta / 2 = kappa.
 
     After y_t: W_{t+1} = argmin lam |W|^2 + sum_{s<t} q_s(W) + l_t(W), with the true loss l_t, and
-    q_t is the quadratic of l_t at W_{t+1} (Algorithm 1 prints theta_t: MATH section 9).
+    q_t is the quadratic of l_t at W_{t+1} (Algorithm 1 prints theta_t: docs/errata.md).
     Forecast: p = E softmax(W x) under the density proportional to exp(-(lam |W|^2 + sum_s q_s(W))),
     the Gaussian N(W̄, A^{-1} / 2) (Algorithm 1 lacks the half), then (1 - mu) p + mu / K.
     """

@@ -1,4 +1,4 @@
-"""Online Newton Step (Hazan, Agarwal, Kale 2007; MATH section 4)."""
+"""Online Newton Step (Hazan, Agarwal, Kale 2007)."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def hard_rows(n: int, d: int, n_classes: int, seed: int) -> list[tuple]:
 
 
 def statistics(surrogates: list, lam: float, k: int, d: int) -> tuple:
-    """A, b and const of MATH section 2, summed over the kept quadratics."""
+    """A, b and const of the quadratic machine, summed over the kept quadratics."""
     A, b, const = lam * np.eye(k * d), np.zeros(k * d), 0.0
     for q in surrogates:
         x, z, g, S = (np.asarray(v, dtype=float) for v in (q.x, q.z, q.g, q.S))
@@ -60,7 +60,7 @@ def statistics(surrogates: list, lam: float, k: int, d: int) -> tuple:
 
 
 def test_curvature_table() -> None:
-    """The tables of MATH section 2 and FRONTIER B.3."""
+    """The table of constants, computed independently."""
     for C, sharp, best in ((1, 0.3333, 0.4137), (2, 0.2376, 0.2888), (5, 0.1105, 0.1230)):
         assert curvature("sharp", radius=C, norm=1, n_classes=2) == pytest.approx(sharp, abs=5e-5)
         assert curvature("sharp", radius=2 * C, norm=1) == pytest.approx(sharp, abs=5e-5)
@@ -97,7 +97,7 @@ def test_quadratics_lie_below_the_loss(n_classes: int) -> None:
     assert least(curvature("folklore", radius=C, norm=1, n_classes=n_classes)) < -0.3
 
 
-# --- forecasts against MATH section 3 --------------------------------------------------------------
+# --- forecasts against their equations --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("radius", [0.5, 10.0, 100.0])

@@ -1,1 +1,1 @@
-"""Second-order learners: one quadratic machine (MATH section 2), five forecast rules."""
+"""Second-order learners: one quadratic machine (docs/architecture.md), five forecast rules."""

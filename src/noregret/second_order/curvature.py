@@ -48,7 +48,7 @@ def rule(curvature: str | float, n_classes: int) -> tuple[int, float]:
 
 @kernel
 def lambert_of_exp(a: float) -> float:
-    """W(e^a) for a >= -1: the root of w + ln w = a, to the last bit and without overflow.
+    """W(e^a) for a >= -1: the root of w + ln w = a, to two units of the last place and without overflow.
 
     (scipy.special.wrightomega is the same function at several times the cost; this one is paid every row.)
     A guess good to 3e-4, then one fourth-order step of Fritsch, Shafer and Crowley (1973).
@@ -64,8 +64,9 @@ def lambert_of_exp(a: float) -> float:
         inverse = 1.0 / a
         w = a - log_a + log_a * inverse * (1.0 + 0.5 * (log_a - 2.0) * inverse)
     r = a - w - math.log(w)
-    s = 2.0 * (1.0 + w) * (1.0 + w + 2.0 / 3.0 * r)
-    return w * (1.0 + r * (s - r) / ((1.0 + w) * (s - 2.0 * r)))
+    s = 2.0 * (1.0 + w + 2.0 / 3.0 * r)
+    r /= 1.0 + w
+    return w * (1.0 + r * (s - r) / (s - 2.0 * r))
 
 
 @inlined_kernel

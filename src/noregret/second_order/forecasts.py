@@ -1,4 +1,4 @@
-"""The forecast rules (MATH section 3): from the leader's forecast m and the uncertainty Q to a forecast.
+"""The forecast rules: from the leader's forecast m and the uncertainty Q to a forecast.
 
 Each is the optimality condition of a strongly convex problem with at most K unknowns. The solvers here
 converge for every m and every positive semi-definite Q that floating point can hold.
@@ -44,11 +44,11 @@ def solve_margin(m: float, k: float) -> tuple[float, float]:
         p = 1.0 / (1.0 + math.exp(-u))
         h = p * (1.0 - p)
         residual = u + k * (2.0 * p - 1.0) - m
-        slope = 1.0 + 2.0 * k * h
-        bend = k * h * (1.0 - 2.0 * p) * residual
-        if bend > 0.1 * slope * slope:
-            bend = 0.0
-        step = residual * slope / (slope * slope - bend)
+        inverse = 1.0 / (1.0 + 2.0 * k * h)
+        step = residual * inverse
+        bend = k * h * (1.0 - 2.0 * p) * step * inverse
+        if bend < 0.1:
+            step *= 1.0 + bend * (1.0 + bend)
         if abs(step) <= 3e-4 and min(k, 1.0) * abs(step) * step * step <= 1e-14:
             p -= h * step * (1.0 - step * (0.5 * (1.0 - 2.0 * p) - step * (1.0 - 6.0 * h) / 6.0))
             return u - step, p
@@ -70,9 +70,12 @@ def solve_pair(a: Array, Q: Array, z: Array, p: Array) -> None:
 
 @kernel
 def leader_logits(a: Array, Q: Array, pi: Array, heat: float, z: Array) -> None:
-    """z = (a - Q pi / 2) / heat."""
+    """z = (a - Q pi / 2) / heat, up to a constant: the one that brings a to mean zero, lest its size drown the rest."""
+    mean = 0.0
     for i in range(a.size):
-        z[i] = a[i]
+        mean += a[i] / a.size
+    for i in range(a.size):
+        z[i] = a[i] - mean
         for j in range(a.size):
             z[i] -= 0.5 * Q[i, j] * pi[j]
         z[i] /= heat
@@ -169,10 +172,11 @@ def solve_logits(a: Array, Q: Array, z: Array, p: Array, work: Work) -> None:
     reach = np.max(z) - np.min(z)
     for i in range(K):
         reach = max(reach, 0.5 * Q[i, i])
-    heat = max(1.0, reach / 30.0)
+    coolest = max(1.0, 1e-12 * reach)  # below, z / heat would be rounding; p has long settled
+    heat = max(coolest, reach / 30.0)
     while True:
         leader_logits(a, Q, pi, heat, z)
-        enough = (1e-8 if heat == 1.0 else 0.1) + 1e-15 * reach / heat
+        enough = (1e-8 if heat == coolest else 0.1) + 1e-15 * reach / heat
         for _ in range(200):
             top = np.max(z)
             for i in range(K):
@@ -181,6 +185,11 @@ def solve_logits(a: Array, Q: Array, z: Array, p: Array, work: Work) -> None:
             leader_logits(a, Q, p, heat, residual)
             for i in range(K):
                 residual[i] = z[i] - residual[i]
+            mean = 0.0
+            for i in range(K):
+                mean += residual[i] / K
+            for i in range(K):
+                residual[i] -= mean
             hessian_factor(p, 1.0, L)
             congruence(L, Q, 0.5 / heat, LQ, M)
             add_identity_and_factor(M)
@@ -201,7 +210,7 @@ def solve_logits(a: Array, Q: Array, z: Array, p: Array, work: Work) -> None:
                 pi[i] += step * toward[i]
             if size <= enough:
                 break
-        if heat == 1.0:
+        if heat == coolest:
             break
-        heat = max(1.0, heat / 20.0)
+        heat = max(coolest, heat / 20.0)
     softmax(z, p)

@@ -26,12 +26,12 @@ from noregret.second_order.surrogate import (
     ROWS,
     Work,
     absorb,
+    distance,
     dot,
     flush,
     fold,
     helmert,
     look,
-    norm,
     product,
     record,
     softmax,
@@ -86,7 +86,7 @@ class GAF(SurrogateClassifier):
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of probabilities.
-    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, weight, loss, excess, largest norm).
+    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, rows of weight not 1, loss, excess, largest norm).
 
     Examples
     --------
@@ -97,7 +97,7 @@ class GAF(SurrogateClassifier):
     >>> learner = GAF(radius=10.0, regularization=0.1)
     >>> p = learner.predict_then_learn(X - X.mean(axis=0), y, classes=[0, 1, 2])
     >>> print(f"{(p.argmax(axis=1) != y).mean():.3f}")
-    0.193
+    0.207
 
     References
     ----------
@@ -135,12 +135,13 @@ class GAF(SurrogateClassifier):
 
     def regret_bound(self, n: int | None = None) -> float:
         """Theorem 1, with R the largest row so far (or `feature_bound`); for exact expectations."""
+        theorem = self._theorem(n)
         if self._constants.method != QUADRATURE:
             raise NoBound(
                 "the theorem is about exact expectations; with sampled ones the text's Proposition 3 holds with high "
                 'probability and unspecified constants. expectation="quadrature" is exact for two and three classes.'
             )
-        return bounds.gaf(**self._theorem(n), n_classes=self._n_classes, smoothing=self._constants.mu)
+        return bounds.gaf(**theorem, n_classes=self._n_classes, smoothing=self._constants.mu)
 
     def _prepare(self, n_features: int, n_classes: int) -> GAFConstants:
         shared = super()._prepare(n_features, n_classes)
@@ -189,6 +190,7 @@ class GAF(SurrogateClassifier):
             Y,
             weight,
             helmert(self._n_classes),
+            c.regularization,
             c.radius,
             c.code,
             c.number,
@@ -203,7 +205,7 @@ class GAF(SurrogateClassifier):
     def _forecast(self, X: Array, out: Array) -> None:
         c = self._constants
         points = c.points.copy()  # fresh draws are written into it
-        forecast_block(*self.state_, X, helmert(self._n_classes), c.method, points, c.seed, c.mu, out)
+        forecast_block(*self.state_, X, helmert(self._n_classes), c.regularization, c.method, points, c.seed, c.mu, out)
 
 
 @kernel
@@ -231,7 +233,8 @@ def forecast(work: Work, H: Array, method: int, points: Array, seed: int, round_
 def after_label(work: Work, y: Array, weight: float) -> None:
     """Where the leader stands once the true loss of the row is added.
 
-    z = m - (weight Q/2)(softmax(z) - y), and e = z - m. (The text's Algorithm 1 uses the point before: docs/errata.md.)
+    z = m - (weight Q/2)(softmax(z) - y), and e = z - m up to a constant. (The text's Algorithm 1 uses the point
+    before: docs/errata.md.)
     """
     m, e, z, p, Q, wQ = work.m, work.e, work.z, work.p, work.Q, work.S
     K = m.size
@@ -241,10 +244,7 @@ def after_label(work: Work, y: Array, weight: float) -> None:
             wQ[a, b] = weight * Q[a, b]
             e[a] += 0.5 * wQ[a, b] * y[b]
     solve_logits(e, wQ, z, p, work)
-    for a in range(K):
-        e[a] = 0.0
-        for b in range(K):
-            e[a] -= 0.5 * wQ[a, b] * (p[b] - y[b])
+    distance(z, m, e)
 
 
 @kernel
@@ -256,6 +256,7 @@ def run(
     Y: Array,
     weight: Array,
     H: Array,
+    lam: float,
     radius: float,
     code: int,
     number: float,
@@ -272,7 +273,7 @@ def run(
     for t in range(X.shape[0]):
         x, y, log_p = X[t], Y[t], out[t]
         fold(P, U, x, V)
-        look(V, w, x, H, work.m, work.Q)
+        size = look(V, w, x, H, lam, work.m, work.Q)
         forecast(work, H, method, points, seed, int(tally[ROWS]), mu, log_p)
         if weight[t] == 0.0:
             U[:] = 0.0
@@ -280,7 +281,6 @@ def run(
         suffered = -dot(y, log_p)
         after_label(work, y, weight[t])
         at_point = softmax(work.z, work.p) - dot(y, work.z)
-        size = norm(x)
         kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), K)
         growth = absorb(V, w, U, H, y, kap, weight[t], work) + weight[t] * (suffered - at_point)
         record(tally, weight[t], weight[t] * suffered, growth, size)
@@ -294,6 +294,7 @@ def forecast_block(
     tally: Array,
     X: Array,
     H: Array,
+    lam: float,
     method: int,
     points: Array,
     seed: int,
@@ -304,5 +305,5 @@ def forecast_block(
     V, work = np.empty((H.shape[1], w.size)), workspace(H.shape[0])
     for t in range(X.shape[0]):
         product(P, X[t], V)
-        look(V, w, X[t], H, work.m, work.Q)
+        look(V, w, X[t], H, lam, work.m, work.Q)
         forecast(work, H, method, points, seed, int(tally[ROWS]), mu, out[t])

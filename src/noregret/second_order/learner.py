@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 
 from noregret import validate
+from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.errors import NoBound, NoCertificate
 from noregret.second_order import curvature
-from noregret.second_order.surrogate import EXCESS, ROWS, WEIGHT, WIDEST, SurrogateState, start
+from noregret.second_order.surrogate import EXCESS, ROUNDING_SHOWS, ROWS, UNEVEN, WIDEST, SurrogateState, start
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,21 @@ class Constants:
     code: int  # of the curvature's name
     number: float  # the curvature itself, where it is given as a number
     feature_bound: float  # 0: each row uses its own norm
+
+
+def require_unit_weights(tally: Array) -> None:
+    """The theorems speak of rows of weight 1."""
+    if tally[UNEVEN] > 0:
+        raise NoBound("the theorem speaks of rows of weight 1; regret_certificate() covers weights.")
+
+
+def require_precision(scale: float, refusal: type[ValueError]) -> None:
+    """Refuse a promise where rounding may be larger than it: scale = |x|^2 / lam is what q was before any row."""
+    if scale > ROUNDING_SHOWS:
+        raise refusal(
+            f"|x|^2 / regularization reached {scale:.2g}: beyond 1e12 rounding in the inverse of A may exceed what is "
+            "promised. Scale the features, for example to unit variance."
+        )
 
 
 class SurrogateClassifier(OnlineClassifier):
@@ -44,7 +60,7 @@ class SurrogateClassifier(OnlineClassifier):
         return self._constants.radius if hasattr(self, "_constants") else self.radius
 
     def _default_regularization(self, radius: float) -> float:
-        raise NotImplementedError
+        raise ValueError(f"regularization=None: {type(self).__name__} has no default of the theory's; give a number.")
 
     def _prepare(self, n_features: int, n_classes: int) -> Constants:
         radius = validate.positive("radius", self.radius)
@@ -72,6 +88,7 @@ class SurrogateClassifier(OnlineClassifier):
     def _require_proof(self, refusal: type[ValueError]) -> None:
         c = self._constants
         R = self._largest_row()
+        require_precision(float(self.state_.tally[WIDEST]) ** 2 / c.regularization, refusal)
         C = c.radius * R * self._logits_per_weight
         if not curvature.proved(c.code, c.number, C, self._n_classes):
             sharp = curvature.kappa(curvature.SHARP, 0.0, C, self._n_classes)
@@ -104,14 +121,12 @@ class SurrogateClassifier(OnlineClassifier):
         """What every bound reads: n, d, R, B, lam, and kappa at R."""
         check_is_fitted(self, "state_")
         self._require_proof(NoBound)
-        rows, weight = self.state_.tally[[ROWS, WEIGHT]]
-        if rows != weight:
-            raise NoBound("the theorem speaks of rows of weight 1; regret_certificate() covers weights.")
+        require_unit_weights(self.state_.tally)
         c = self._constants
         R = self._largest_row()
         C = c.radius * R * self._logits_per_weight
         return {
-            "n": int(rows) if n is None else n,
+            "n": int(self.state_.tally[ROWS]) if n is None else n,
             "n_features": self.n_features_in_,
             "radius": c.radius,
             "feature_bound": R,

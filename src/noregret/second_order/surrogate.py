@@ -1,4 +1,4 @@
-r"""The quadratic machine under every second-order learner (MATH section 2).
+r"""The quadratic machine under every second-order learner (docs/architecture.md).
 
 After each round the loss is replaced by a quadratic that lies below it. Their sum is
 :math:`w^T A w - 2 b^T w + const`; kept are :math:`P = A^{-1}` and the leader :math:`w = P b`, in reduced
@@ -26,10 +26,16 @@ import numpy as np
 from noregret._jit import inlined_kernel, kernel, summing_kernel
 from noregret._types import Array
 
-# tally: rows learned, sum of their weights, loss suffered, excess, largest |x|.
+# tally: rows learned, those whose weight is not 1, loss suffered, excess, largest |x|.
 # excess = loss suffered - min_V [lam |V|^2 + sum of the quadratics]: the certificate but for lam |W|^2.
-ROWS, WEIGHT, LOSS, EXCESS, WIDEST = range(5)
+ROWS, UNEVEN, LOSS, EXCESS, WIDEST = range(5)
 TALLIES = 5
+
+# P starts at I / lam, so along a row x its rounding is about 1e-16 |x|^2 / lam. Once that scale passes
+# ROUNDING_SHOWS, a variance x^T P x below ROUNDING times it is noise and may be negative: it is not learned from, or is
+# raised to that floor, so that P stays bounded whatever the rows. Promises are refused from there on.
+ROUNDING_SHOWS = 1e12
+ROUNDING = 1e-14
 
 
 class SurrogateState(NamedTuple):
@@ -37,7 +43,7 @@ class SurrogateState(NamedTuple):
 
     P: Array  # inverse of A, (r d, r d)
     w: Array  # minimiser of the surrogate, (r d,)
-    tally: Array  # ROWS, WEIGHT, LOSS, EXCESS, WIDEST
+    tally: Array  # ROWS, UNEVEN, LOSS, EXCESS, WIDEST
 
 
 def start(size: int, regularization: float) -> SurrogateState:
@@ -59,7 +65,8 @@ def helmert(n_classes: int) -> Array:
 def record(tally: Array, weight: float, loss: float, excess: float, size: float) -> None:
     """Count one row of norm `size`."""
     tally[ROWS] += 1.0
-    tally[WEIGHT] += weight
+    if weight != 1.0:
+        tally[UNEVEN] += 1.0
     tally[LOSS] += loss
     tally[EXCESS] += excess
     tally[WIDEST] = max(tally[WIDEST], size)
@@ -128,8 +135,8 @@ def flush(P: Array, U: Array) -> None:
 
 
 @summing_kernel
-def look_one(v: Array, w: Array, X: Array, t: int) -> tuple[float, float, float]:
-    """m = w.x, q = x^T P x and |x|^2 for row t."""
+def look_one(v: Array, w: Array, X: Array, t: int, lam: float) -> tuple[float, float, float]:
+    """m = w.x, q = x^T P x and |x|^2 for row t; q = 0 and v = 0 where q is rounding."""
     m = 0.0
     q = 0.0
     square = 0.0
@@ -137,6 +144,9 @@ def look_one(v: Array, w: Array, X: Array, t: int) -> tuple[float, float, float]
         m += w[j] * X[t, j]
         q += v[j] * X[t, j]
         square += X[t, j] * X[t, j]
+    if square > ROUNDING_SHOWS * lam and q <= ROUNDING * square / lam:
+        v[:] = 0.0
+        q = 0.0
     return m, q, square
 
 
@@ -179,24 +189,32 @@ def flush_one(P: Array, u: Array) -> None:
 
 
 @kernel
-def look(V: Array, w: Array, x: Array, H: Array, m: Array, Q: Array) -> None:
-    """m = W x and Q = (I ⊗ x)^T P (I ⊗ x), lifted from the r reduced to the K logit coordinates."""
+def look(V: Array, w: Array, x: Array, H: Array, lam: float, m: Array, Q: Array) -> float:
+    """m = W x and Q = (I ⊗ x)^T P (I ⊗ x), lifted from the r reduced to the K logit coordinates; returns |x|."""
     K, r = H.shape
     d = x.size
+    square = dot(x, x)
+    least = ROUNDING * square / lam if square > ROUNDING_SHOWS * lam else 0.0
     m[:] = 0.0
-    Q[:] = 0.0
     for k in range(r):
         reduced = dot(w[k * d : (k + 1) * d], x)
         for a in range(K):
             m[a] += H[a, k] * reduced
+        if least > 0.0 and dot(V[k, k * d : (k + 1) * d], x) <= least:
+            V[:] = 0.0
+    Q[:] = 0.0
+    for k in range(r):
         for l in range(k + 1):
             entry = dot(V[k, l * d : (l + 1) * d], x)
+            if l == k:
+                entry += least
             for a in range(K):
                 for b in range(K):
                     if l == k:
                         Q[a, b] += H[a, k] * entry * H[b, k]
                     else:
                         Q[a, b] += (H[a, k] * H[b, l] + H[a, l] * H[b, k]) * entry
+    return math.sqrt(square)
 
 
 @kernel
@@ -212,6 +230,17 @@ def softmax(z: Array, p: Array) -> float:
     for a in range(z.size):
         p[a] /= total
     return top + math.log(total)
+
+
+@kernel
+def distance(z: Array, m: Array, e: Array) -> None:
+    """e = z - m with mean zero."""
+    mean = 0.0
+    for a in range(z.size):
+        e[a] = z[a] - m[a]
+        mean += e[a] / z.size
+    for a in range(z.size):
+        e[a] -= mean
 
 
 @kernel
@@ -313,7 +342,7 @@ def absorb(V: Array, w: Array, U: Array, H: Array, y: Array, kappa: float, weigh
     suffered minus the loss at that point.
 
     e = z - m is how far the point lies from the leader's forecast. With S = weight kappa (diag p - p p^T),
-    T = I + S Q and R R^T = T^{-1} S, the Woodbury update of MATH section 2 is
+    T = I + S Q and R R^T = T^{-1} S, the Woodbury update is
 
         P -= V R R^T V^T                     w += V R R^T (e + (y/p) / (2 kappa))
 

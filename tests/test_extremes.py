@@ -1,0 +1,79 @@
+"""Rows far outside any sensible scale: no overflow, no NaN, and no promise that rounding could break."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from noregret import AIOLI, FOLKLORE, GAF, ONS, NoCertificate, VovkAzouryWarmuth
+from noregret.second_order.curvature import lambert_of_exp
+from noregret.second_order.forecasts import solve_logits
+from noregret.second_order.surrogate import LOSS, workspace
+
+SCALES = [1e-300, 1e-160, 1e-8, 1e5, 1e8, 1e12, 1e16, 1e50, 1e100, 1e150]
+
+
+def against_the_forecast(learner, scale, K, n=40, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * scale / 2
+    learner.partial_fit(X[:1], [0], classes=range(K))
+    for x in X[1:]:
+        learner.learn_one(x, int(np.argmin(learner.predict_proba_one(x))))
+    return X
+
+
+LEARNERS = [(AIOLI, 2), (FOLKLORE, 2), (FOLKLORE, 3), (FOLKLORE, 4), (GAF, 2), (GAF, 3), (GAF, 4), (FOLKLORE, 10)]
+
+
+@pytest.mark.parametrize(("kind", "K"), LEARNERS)
+@pytest.mark.parametrize("scale", SCALES)
+def test_states_stay_finite_and_certificates_true_or_refused(kind, K, scale):
+    learner = kind(radius=10.0)
+    X = against_the_forecast(learner, scale, K)
+    assert all(np.isfinite(array).all() for array in learner.state_)
+    p = learner.predict_proba(X)
+    assert np.isfinite(p).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    regret_against_zero = learner.state_.tally[LOSS] - len(X) * np.log(K)
+    try:
+        certificate = learner.regret_certificate(comparator_norm=0.0)
+    except NoCertificate:
+        assert scale >= 1e5
+    else:
+        assert regret_against_zero <= certificate * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_ons_and_vovk_stay_finite(scale):
+    learner = ONS(radius=1.0, gamma=0.1, epsilon=1.0)
+    against_the_forecast(learner, scale, 3)
+    assert all(np.isfinite(array).all() for array in learner.state_)
+    regressor = VovkAzouryWarmuth()
+    X = np.random.default_rng(0).normal(size=(40, 3)) * scale / 2
+    forecast = regressor.predict_then_learn(X, np.sign(X[:, 0]))
+    assert np.isfinite(forecast).all()
+    assert all(np.isfinite(array).all() for array in regressor.state_)
+
+
+@pytest.mark.parametrize("K", [3, 4, 10])
+@pytest.mark.parametrize("size", [1e9, 1e12, 1e50, 1e300])
+def test_the_solve_at_symmetry_is_uniform_however_large_the_uncertainty(K, size):
+    Q = size * (np.eye(K) - 1 / K)
+    z, p = np.empty(K), np.empty(K)
+    solve_logits(np.diag(Q) / 4, Q, z, p, workspace(K))
+    np.testing.assert_allclose(p, 1 / K, rtol=1e-6)
+    np.testing.assert_allclose(softmax(z), p)
+
+
+def test_lambert_has_no_ceiling():
+    assert lambert_of_exp(1e300) == pytest.approx(1e300)
+
+
+def test_margins_of_ten_thousand():
+    X = np.tile([[100.0, 0.0], [0.0, 100.0]], (2000, 1))
+    for learner in (AIOLI(radius=100.0), FOLKLORE(radius=100.0), GAF(radius=100.0, regularization=1e-4)):
+        p = learner.predict_then_learn(X, [0, 1] * 2000)
+        assert np.isfinite(p).all()
+        assert np.isfinite(learner.decision_function(X[:2])).all()
+        assert np.isfinite(learner.partial_fit(X[:1], [1]).state_.tally).all()
