@@ -79,8 +79,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
     >>> print(f"{((forecast - (y - 150) / 100) ** 2).mean():.3f}")
     0.322
     >>> print(f"regret <= {learner.regret_certificate(comparator_norm=10.0):.2f}")
-    noregret.second_order.vovk '0.342\n' -> '0.322\n'
-regret <= 18.12
+    regret <= 18.12
 
     References
     ----------
