@@ -142,9 +142,9 @@ class OnlineLearner(BaseEstimator, ABC):
         row = np.ascontiguousarray(x, dtype=np.float64)
         if row.shape != (self.n_features_in_,):
             raise BadRow(f"x has shape {row.shape}; this learner takes {self.n_features_in_} features.")
-        row = row.reshape(1, -1)
+        row = validate.writable(row.reshape(1, -1))
         self._check_rows(row, ONE)
-        return validate.writable(row)
+        return row
 
     def _check_rows(self, X: Array, weight: Array) -> None:
         bound, reach = self._largest
@@ -201,9 +201,12 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         self._labels = labels
 
     def _targets(self, y: Any, classes: Any) -> Array:
+        self._check_declared(classes)
+        return self._labels.distributions(y)
+
+    def _check_declared(self, classes: Any) -> None:
         if classes is not None and list(classes) != self.classes_.tolist():
             raise ValueError(f"classes={list(classes)} differs from those of the first call, {self.classes_.tolist()}.")
-        return self._labels.distributions(y)
 
     def _new_forecasts(self, n: int) -> Array:
         return np.empty((n, self._n_classes))
@@ -227,13 +230,15 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row."""
-        return self.classes_[np.argmax(self._forecasts(X), axis=1)]
+        winners = np.argmax(self._forecasts(X), axis=1)
+        return self.classes_[winners]
 
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row. (The first needs `classes`, unless a block has been learned before.)"""
         if "state_" not in self.__dict__:
             self.partial_fit(np.reshape(x, (1, -1)), np.asarray(y)[None, :] if np.ndim(y) == 1 else [y], classes)
             return
+        self._check_declared(classes)
         row = self._row(x)
         if np.ndim(y) == 1:
             Y = self._labels.distributions(np.asarray(y)[None, :])

@@ -17,7 +17,7 @@ class Labels:
     """The classes of a stream, in the order of the probability columns."""
 
     def __init__(self, classes: np.ndarray) -> None:
-        self.classes = classes
+        self.classes = classes.copy()  # the caller may change his
         self.code = {label: k for k, label in enumerate(classes.tolist())}
         self.one_hot = np.eye(classes.size)
         numeric = classes.dtype.kind in "biuf"
@@ -35,8 +35,8 @@ class Labels:
             found = cls(np.arange(soft.shape[1]))
         else:
             labels = as_labels(y)
-            check_classification_targets(labels)
             try:
+                check_classification_targets(labels)
                 found = cls(np.unique(labels))
             except TypeError:  # labels of several kinds have no order but that of appearance
                 found = cls(as_labels(list(dict.fromkeys(labels.tolist()))))

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from noregret._jit import summing_kernel
 from noregret._types import Array
 from noregret.errors import BadRow
 
 # Beyond this |x|^2 / regularization the products of the second-order machine leave floating point.
 LARGEST_SCALE = 1e305
+# A row this much heavier than others leaves no precision for them.
+HEAVIEST = 1e12
 
 
 def reach(regularization: float) -> float:
@@ -29,7 +32,7 @@ def rows(X: Array, weight: Array, bound: float, reach: float, names: Sequence[st
 
     One pass when all is well: a NaN or an infinity shows in the largest square.
     """
-    square = float(X[0] @ X[0]) if X.shape[0] == 1 else np.einsum("ij,ij->i", X, X).max()
+    square = largest_square(X)
     heaviest = max(1.0, float(weight.max()))
     if square <= bound * bound and square * heaviest <= reach * reach:
         return
@@ -56,6 +59,20 @@ def rows(X: Array, weight: Array, bound: float, reach: float, names: Sequence[st
         )
 
 
+@summing_kernel
+def largest_square(X: Array) -> float:
+    """The largest |x|^2 of the rows; NaN if there is one."""
+    largest = 0.0
+    for t in range(X.shape[0]):
+        square = 0.0
+        for j in range(X.shape[1]):
+            square += X[t, j] * X[t, j]
+        if square != square:
+            return square
+        largest = max(largest, square)
+    return largest
+
+
 def _finite(X: Array, names: Sequence[str] | None) -> None:
     finite = np.isfinite(X)
     if finite.all():
@@ -77,10 +94,13 @@ def weights(sample_weight: Any, n: int) -> Array:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
         raise ValueError(f"sample_weight has shape {weight.shape}; give one weight for each of the {n} rows.")
-    bad = ~(np.isfinite(weight) & (weight >= 0))
+    bad = ~((weight >= 0) & (weight <= HEAVIEST))
     if bad.any():
         i = int(np.argmax(bad))
-        raise BadRow(f"row {i}: sample_weight {weight[i]}. Weights are finite numbers >= 0 (0 leaves the row out).")
+        raise BadRow(
+            f"row {i}: sample_weight {weight[i]}. Weights are numbers from 0 (which leaves the row out) to "
+            f"{HEAVIEST:.0e}: divide them all by one number."
+        )
     return writable(weight)
 
 

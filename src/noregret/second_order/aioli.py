@@ -60,7 +60,8 @@ class AIOLI(SurrogateClassifier):
     Attributes
     ----------
     classes_ : the two labels; the margin is that of the second.
-    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, rows of weight not 1, loss, excess, largest norm).
+    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, rows of weight not 1, loss, excess, largest
+        norm and scale).
 
     Examples
     --------

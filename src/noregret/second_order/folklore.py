@@ -54,7 +54,8 @@ class FOLKLORE(SurrogateClassifier):
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of probabilities.
-    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, rows of weight not 1, loss, excess, largest norm).
+    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, rows of weight not 1, loss, excess, largest
+        norm and scale).
 
     Examples
     --------

@@ -13,7 +13,7 @@ from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.errors import NoBound, NoCertificate
 from noregret.second_order import curvature
-from noregret.second_order.surrogate import EXCESS, ROUNDING_SHOWS, ROWS, UNEVEN, WIDEST, SurrogateState, start
+from noregret.second_order.surrogate import EXCESS, ROUNDING_SHOWS, ROWS, SCALE, UNEVEN, WIDEST, SurrogateState, start
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ def require_unit_weights(tally: Array) -> None:
 
 
 def require_precision(scale: float, refusal: type[ValueError]) -> None:
-    """Refuse a promise where rounding may be larger than it: scale = |x|^2 / lam is what q was before any row."""
+    """Refuse a promise where rounding may be larger than it: scale = weight |x|^2 / lam."""
     if scale > ROUNDING_SHOWS:
         raise refusal(
-            f"|x|^2 / regularization reached {scale:.2g}: beyond 1e12 rounding in the inverse of A may exceed what is "
-            "promised. Scale the features, for example to unit variance."
+            f"weight |x|^2 / regularization reached {scale:.2g}: beyond {ROUNDING_SHOWS:.0e} rounding in the inverse "
+            "of A may exceed what is promised. Scale the features, for example to unit variance."
         )
 
 
@@ -64,6 +64,7 @@ class SurrogateClassifier(OnlineClassifier):
 
     def _prepare(self, n_features: int, n_classes: int) -> Constants:
         radius = validate.positive("radius", self.radius)
+        bound = 0.0 if self.feature_bound is None else validate.positive("feature_bound", self.feature_bound)
         lam = self._default_regularization(radius) if self.regularization is None else self.regularization
         code, number = curvature.rule(self.curvature, n_classes)
         return Constants(
@@ -71,7 +72,7 @@ class SurrogateClassifier(OnlineClassifier):
             regularization=validate.positive("regularization", lam),
             code=code,
             number=number,
-            feature_bound=0.0 if self.feature_bound is None else validate.positive("feature_bound", self.feature_bound),
+            feature_bound=bound,
         )
 
     def _start(self, n_features: int, n_classes: int) -> SurrogateState:
@@ -88,7 +89,7 @@ class SurrogateClassifier(OnlineClassifier):
     def _require_proof(self, refusal: type[ValueError]) -> None:
         c = self._constants
         R = self._largest_row()
-        require_precision(float(self.state_.tally[WIDEST]) ** 2 / c.regularization, refusal)
+        require_precision(float(self.state_.tally[SCALE]) / c.regularization, refusal)
         C = c.radius * R * self._logits_per_weight
         if not curvature.proved(c.code, c.number, C, self._n_classes):
             sharp = curvature.kappa(curvature.SHARP, 0.0, C, self._n_classes)

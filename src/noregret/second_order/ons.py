@@ -18,15 +18,15 @@ from noregret.errors import NoBound, NoCertificate
 from noregret.second_order.learner import require_precision, require_unit_weights
 from noregret.second_order.surrogate import (
     EXCESS,
-    ROUNDING,
-    ROUNDING_SHOWS,
     ROWS,
+    SCALE,
     TALLIES,
     WIDEST,
     dot,
     flush,
     fold,
     helmert,
+    noise,
     norm,
     record,
     softmax,
@@ -41,7 +41,7 @@ class ONSState(NamedTuple):
     P: Array  # inverse of A = epsilon I + sum g g^T
     w: Array  # the iterate, in the ball
     leader: Array  # minimiser of the lower quadratics, for the certificate
-    tally: Array  # rows, those of weight not 1, loss, excess, largest |x|, Newton terms
+    tally: Array  # rows, those of weight not 1, loss, excess, largest |x|, largest scale, Newton terms
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,8 @@ class ONS(OnlineClassifier):
         """R, once gamma is known to be small enough for it."""
         c = self._constants
         R = c.feature_bound or float(self.state_.tally[WIDEST])
-        require_precision(gradient_bound(float(self.state_.tally[WIDEST]), self._n_classes) ** 2 / c.epsilon, refusal)
+        slope = gradient_bound(1.0, self._n_classes)
+        require_precision(slope**2 * float(self.state_.tally[SCALE]) / c.epsilon, refusal)
         most = theory_gamma(c.radius, R, self._n_classes)
         if c.gamma > most * (1 + 1e-12):
             raise refusal(
@@ -280,8 +281,7 @@ def update(
     """One Newton step from gradient g and V = P g, and the certificate's leader; returns the growth of its two sums."""
     size = w.size
     q = dot(g, V[0])
-    scale = dot(g, g) / epsilon
-    if scale > ROUNDING_SHOWS and q <= ROUNDING * scale:
+    if q <= noise(dot(g, g) / epsilon):
         V[:] = 0.0
         q = 0.0
     ahead = dot(g, leader) - dot(g, w)

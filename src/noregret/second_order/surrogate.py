@@ -26,16 +26,14 @@ import numpy as np
 from noregret._jit import inlined_kernel, kernel, summing_kernel
 from noregret._types import Array
 
-# tally: rows learned, those whose weight is not 1, loss suffered, excess, largest |x|.
+# tally: rows learned, those whose weight is not 1, loss suffered, excess, largest |x|, largest max(1, weight) |x|^2.
 # excess = loss suffered - min_V [lam |V|^2 + sum of the quadratics]: the certificate but for lam |W|^2.
-ROWS, UNEVEN, LOSS, EXCESS, WIDEST = range(5)
-TALLIES = 5
+ROWS, UNEVEN, LOSS, EXCESS, WIDEST, SCALE = range(6)
+TALLIES = 6
 
-# P starts at I / lam, so along a row x its rounding is about 1e-16 |x|^2 / lam. Once that scale passes
-# ROUNDING_SHOWS, a variance x^T P x below ROUNDING times it is noise and may be negative: it is not learned from, or is
-# raised to that floor, so that P stays bounded whatever the rows. Promises are refused from there on.
+# P starts at I / lam, so along a row x its rounding is about 1e-16 |x|^2 / lam. Once that scale passes ROUNDING_SHOWS,
+# the rounding of P may exceed what is promised, and promises are refused.
 ROUNDING_SHOWS = 1e12
-ROUNDING = 1e-14
 
 
 class SurrogateState(NamedTuple):
@@ -43,7 +41,7 @@ class SurrogateState(NamedTuple):
 
     P: Array  # inverse of A, (r d, r d)
     w: Array  # minimiser of the surrogate, (r d,)
-    tally: Array  # ROWS, UNEVEN, LOSS, EXCESS, WIDEST
+    tally: Array  # ROWS, UNEVEN, LOSS, EXCESS, WIDEST, SCALE
 
 
 def start(size: int, regularization: float) -> SurrogateState:
@@ -70,6 +68,7 @@ def record(tally: Array, weight: float, loss: float, excess: float, size: float)
     tally[LOSS] += loss
     tally[EXCESS] += excess
     tally[WIDEST] = max(tally[WIDEST], size)
+    tally[SCALE] = max(tally[SCALE], max(1.0, weight) * size * size)
 
 
 @summing_kernel
@@ -79,6 +78,15 @@ def dot(a: Array, b: Array) -> float:
     for j in range(a.size):
         total += a[j] * b[j]
     return total
+
+
+@kernel
+def noise(scale: float) -> float:
+    """Below this, a variance x^T P x is rounding, and may be negative; scale = |x|^2 / lam is what it was at first.
+
+    A row with no more variance than that is not learned from; so P stays bounded whatever the rows.
+    """
+    return (1e-14 if scale <= ROUNDING_SHOWS else 1e-10) * scale
 
 
 @kernel
@@ -144,7 +152,7 @@ def look_one(v: Array, w: Array, X: Array, t: int, lam: float) -> tuple[float, f
         m += w[j] * X[t, j]
         q += v[j] * X[t, j]
         square += X[t, j] * X[t, j]
-    if square > ROUNDING_SHOWS * lam and q <= ROUNDING * square / lam:
+    if q <= noise(square / lam):
         v[:] = 0.0
         q = 0.0
     return m, q, square
@@ -194,20 +202,21 @@ def look(V: Array, w: Array, x: Array, H: Array, lam: float, m: Array, Q: Array)
     K, r = H.shape
     d = x.size
     square = dot(x, x)
-    least = ROUNDING * square / lam if square > ROUNDING_SHOWS * lam else 0.0
+    scale = square / lam
+    lost = noise(scale)
     m[:] = 0.0
     for k in range(r):
         reduced = dot(w[k * d : (k + 1) * d], x)
         for a in range(K):
             m[a] += H[a, k] * reduced
-        if least > 0.0 and dot(V[k, k * d : (k + 1) * d], x) <= least:
+        if dot(V[k, k * d : (k + 1) * d], x) <= lost:
             V[:] = 0.0
     Q[:] = 0.0
     for k in range(r):
         for l in range(k + 1):
             entry = dot(V[k, l * d : (l + 1) * d], x)
-            if l == k:
-                entry += least
+            if l == k and scale > ROUNDING_SHOWS:
+                entry += lost
             for a in range(K):
                 for b in range(K):
                     if l == k:

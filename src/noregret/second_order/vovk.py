@@ -19,6 +19,7 @@ from noregret.second_order.learner import require_precision, require_unit_weight
 from noregret.second_order.surrogate import (
     EXCESS,
     ROWS,
+    SCALE,
     TALLIES,
     WIDEST,
     flush_one,
@@ -36,7 +37,7 @@ class VovkState(NamedTuple):
 
     P: Array  # inverse of lam I + sum x x^T
     w: Array  # the ridge solution
-    tally: Array  # rows, those of weight not 1, loss suffered, excess, largest |x|, largest |y|
+    tally: Array  # rows, those of weight not 1, loss suffered, excess, largest |x|, largest scale, largest |y|
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
     Attributes
     ----------
     state_ : `P`, `w` (the ridge solution) and `tally` (rows, rows of weight not 1, loss, excess,
-        largest norm, largest target).
+        largest norm, largest scale, largest target).
 
     Examples
     --------
@@ -115,7 +116,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
                 "this learner competes with all linear predictors, and its regret grows with their "
                 "norm: give comparator_norm."
             )
-        require_precision(float(self.state_.tally[WIDEST]) ** 2 / self._constants.regularization, NoCertificate)
+        require_precision(float(self.state_.tally[SCALE]) / self._constants.regularization, NoCertificate)
         size = validate.positive("comparator_norm", comparator_norm, zero=True)
         return self._constants.regularization * size**2 + float(self.state_.tally[EXCESS])
 
@@ -126,7 +127,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
         if comparator_norm is None:
             raise NoBound("the bound grows with the comparator's norm: give comparator_norm.")
         require_unit_weights(tally)
-        require_precision(float(tally[WIDEST]) ** 2 / self._constants.regularization, NoBound)
+        require_precision(float(tally[SCALE]) / self._constants.regularization, NoBound)
         return bounds.vovk_azoury_warmuth(
             int(tally[ROWS]) if n is None else n,
             n_features=self.n_features_in_,
