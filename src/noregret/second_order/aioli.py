@@ -186,6 +186,8 @@ def run(
     for t in range(X.shape[0]):
         fold_one(P, u, X, t, v)
         m, q, square = look_one(v, w, X, t, lam)
+        size = math.sqrt(square)  # here, so that the processor works on kappa while it waits for the forecast
+        kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
         margin, p = forecast(m, q, a)
         out[t, 0] = -0.5 * margin
         out[t, 1] = 0.5 * margin
@@ -194,8 +196,6 @@ def run(
             continue
         y = Y[t, 1]
         loss = max(margin, 0.0) - y * margin - math.log(max(p, 1.0 - p))
-        size = math.sqrt(square)
-        kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
         growth = update(w, v, u, q, a, p, y, kap, weight[t])
         record(tally, weight[t], weight[t] * loss, growth, size)
     flush_one(P, u)

@@ -26,7 +26,7 @@ from noregret.second_order.surrogate import (
     flush,
     fold,
     helmert,
-    noise,
+    is_noise,
     norm,
     record,
     softmax,
@@ -281,7 +281,7 @@ def update(
     """One Newton step from gradient g and V = P g, and the certificate's leader; returns the growth of its two sums."""
     size = w.size
     q = dot(g, V[0])
-    if q <= noise(dot(g, g) / epsilon):
+    if is_noise(q, dot(g, g), epsilon):
         V[:] = 0.0
         q = 0.0
     ahead = dot(g, leader) - dot(g, w)

@@ -81,12 +81,12 @@ def dot(a: Array, b: Array) -> float:
 
 
 @kernel
-def noise(scale: float) -> float:
-    """Below this, a variance x^T P x is rounding, and may be negative; scale = |x|^2 / lam is what it was at first.
+def is_noise(q: float, square: float, lam: float) -> bool:
+    """Whether a variance q = x^T P x is but rounding (it may be negative), |x|^2 / lam being what it was at first.
 
     A row with no more variance than that is not learned from; so P stays bounded whatever the rows.
     """
-    return (1e-14 if scale <= ROUNDING_SHOWS else 1e-10) * scale
+    return q * lam <= (1e-14 if square <= ROUNDING_SHOWS * lam else 1e-10) * square
 
 
 @kernel
@@ -152,7 +152,7 @@ def look_one(v: Array, w: Array, X: Array, t: int, lam: float) -> tuple[float, f
         m += w[j] * X[t, j]
         q += v[j] * X[t, j]
         square += X[t, j] * X[t, j]
-    if q <= noise(square / lam):
+    if is_noise(q, square, lam):
         v[:] = 0.0
         q = 0.0
     return m, q, square
@@ -202,21 +202,19 @@ def look(V: Array, w: Array, x: Array, H: Array, lam: float, m: Array, Q: Array)
     K, r = H.shape
     d = x.size
     square = dot(x, x)
-    scale = square / lam
-    lost = noise(scale)
     m[:] = 0.0
     for k in range(r):
         reduced = dot(w[k * d : (k + 1) * d], x)
         for a in range(K):
             m[a] += H[a, k] * reduced
-        if dot(V[k, k * d : (k + 1) * d], x) <= lost:
+        if is_noise(dot(V[k, k * d : (k + 1) * d], x), square, lam):
             V[:] = 0.0
     Q[:] = 0.0
     for k in range(r):
         for l in range(k + 1):
             entry = dot(V[k, l * d : (l + 1) * d], x)
-            if l == k and scale > ROUNDING_SHOWS:
-                entry += lost
+            if l == k and square > ROUNDING_SHOWS * lam:
+                entry += 1e-10 * square / lam  # lest another direction than these r be noise
             for a in range(K):
                 for b in range(K):
                     if l == k:
