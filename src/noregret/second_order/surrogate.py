@@ -37,7 +37,7 @@ ROUNDING_SHOWS = 1e12
 
 
 class SurrogateState(NamedTuple):
-    """What a second-order learner has learned: two arrays and five sums."""
+    """What a second-order learner has learned: two arrays and six sums."""
 
     P: Array  # inverse of A, (r d, r d)
     w: Array  # minimiser of the surrogate, (r d,)
