@@ -167,13 +167,16 @@ def solve_logits(a: Array, Q: Array, z: Array, p: Array, work: Work) -> None:
     L, LQ, M, small, vectors = work.L, work.LQ, work.M, work.small, work.vectors
     pi, residual, direction, toward = vectors[0], vectors[1], vectors[2], vectors[3]
     trial, trial_p = vectors[4], vectors[5]
-    pi[:] = 1.0 / K
-    leader_logits(a, Q, pi, 1.0, z)
-    reach = np.max(z) - np.min(z)
+    doubt = 0.0
     for i in range(K):
-        reach = max(reach, 0.5 * Q[i, i])
+        doubt = max(doubt, 0.5 * Q[i, i])
+    pi[:] = 1.0 / K
+    if doubt < 2.0:
+        softmax(a, pi)  # z lies close to a
+    leader_logits(a, Q, pi, 1.0, z)
+    reach = max(doubt, np.max(z) - np.min(z))
     coolest = max(1.0, 1e-12 * reach)  # below, z / heat would be rounding; p has long settled
-    heat = max(coolest, reach / 30.0)
+    heat = max(coolest, doubt / 30.0)
     while True:
         leader_logits(a, Q, pi, heat, z)
         enough = (1e-8 if heat == coolest else 0.1) + 1e-15 * reach / heat
