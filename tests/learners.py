@@ -5,12 +5,16 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from sklearn.base import clone
 
+import noregret
 from noregret import AIOLI, FOLKLORE, GAF, ONS, VovkAzouryWarmuth
+from noregret.domains import WholeSpace
 
 
 @dataclass(frozen=True)
@@ -178,3 +182,77 @@ def short_games(path: str) -> None:
             found[f"{i}.{kind}.later"] = entry.forecast(learner, entry.stream(kind, n=6, d=3, seed=1).X)
             found |= {f"{i}.{kind}.{name}": array for name, array in learner.state_._asdict().items()}
     np.savez(path, **found)
+
+
+every_learner = pytest.mark.parametrize("entry", LEARNERS, ids=str)
+every_classifier = pytest.mark.parametrize("entry", CLASSIFIERS, ids=str)
+every_class = pytest.mark.parametrize("entry", ONE_OF_EACH, ids=str)
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def learners_that(select: Callable[[Entry], Any]) -> Any:
+    return pytest.mark.parametrize("entry", [entry for entry in LEARNERS if select(entry)], ids=str)
+
+
+def directions(n: int, d: int) -> np.ndarray:
+    X = np.random.default_rng(3).normal(size=(n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+LABELLINGS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {  # labels from rows
+    "separable": lambda X, K: np.argmax(X @ np.random.default_rng(4).normal(size=(3, K)), axis=1),
+    "alternating": lambda X, K: np.arange(len(X)) % K,
+    "constant": lambda X, K: np.full(len(X), K - 1),
+}
+
+
+def assert_same_game(one: tuple[Any, np.ndarray], other: tuple[Any, np.ndarray]) -> None:
+    """The same forecasts and the same state, bit for bit."""
+    assert np.array_equal(one[1], other[1])
+    assert_same_state(one[0], other[0])
+
+
+def through_file(learner: Any, folder: Path) -> Any:
+    learner.save(folder / "model.npz")
+    return noregret.load(folder / "model.npz")
+
+
+def changed(array: np.ndarray, place: Any, value: Any) -> np.ndarray:
+    array = array.copy()
+    array[place] = value
+    return array
+
+
+def certificate(learner: Any) -> float:
+    whole = isinstance(learner.competes_with.domain, WholeSpace)
+    return learner.regret_certificate(LARGEST_NUMBER_WEIGHTS if whole else None)
+
+
+def bound(learner: Any) -> float:
+    whole = isinstance(learner.competes_with.domain, WholeSpace)
+    return learner.regret_bound(**({"comparator_norm": LARGEST_NUMBER_WEIGHTS} if whole else {}))
+
+
+PREDICTIONS = ["predict", "predict_proba", "decision_function"]
+
+
+ONE_ROW_PREDICTIONS = ["predict_one", "predict_proba_one"]
+
+
+def assert_sound(entry: Entry, learner: Any) -> None:
+    """A state without NaN or infinity, P exactly symmetric, and no variance negative beyond rounding."""
+    for name, array in learner.state_._asdict().items():
+        assert np.isfinite(array).all(), name
+    P = learner.state_.P
+    assert np.array_equal(P, P.T)
+    assert np.diagonal(P).min() >= -1e-10 / start_of(learner)
+    if isinstance(entry.learner, ONS):
+        assert np.linalg.norm(learner.state_.w) <= learner.radius * (1 + 1e-9)
+
+
+LARGEST_NUMBER_WEIGHTS = 2.0  # the comparators' norm where the class is all of space
+
+
+def start_of(learner: Any) -> float:
+    """The multiple of the identity that A starts as."""
+    return learner._constants.epsilon if isinstance(learner, ONS) else learner._constants.regularization

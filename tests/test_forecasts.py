@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import expit, softmax
 
+from noregret.second_order.algebra import workspace
 from noregret.second_order.forecasts import solve_logits, solve_margin
-from noregret.second_order.surrogate import workspace
 
 
 @given(st.floats(0, 1e4), st.floats(0, 1e8))

@@ -8,23 +8,11 @@ from noregret import bounds
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Competition, RowBall
+from noregret.second_order.algebra import Work, distance, dot, softmax, workspace
 from noregret.second_order.curvature import kappa
 from noregret.second_order.forecasts import solve_logits
 from noregret.second_order.learner import SurrogateClassifier
-from noregret.second_order.surrogate import (
-    Work,
-    absorb,
-    distance,
-    dot,
-    flush,
-    fold,
-    helmert,
-    look,
-    product,
-    record,
-    softmax,
-    workspace,
-)
+from noregret.second_order.surrogate import absorb, flush, fold, helmert, look, product, record
 
 
 class FOLKLORE(SurrogateClassifier):

@@ -12,13 +12,7 @@ import numpy as np
 
 from noregret._jit import kernel
 from noregret._types import Array
-from noregret.second_order.surrogate import (
-    Work,
-    add_identity_and_factor,
-    congruence,
-    hessian_factor,
-    softmax,
-)
+from noregret.second_order.algebra import Work, add_identity_and_factor, congruence, hessian_factor, softmax
 
 
 @kernel

@@ -12,6 +12,7 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Ball, Competition
 from noregret.errors import NoBound
+from noregret.second_order.algebra import Work, distance, dot, softmax, workspace
 from noregret.second_order.curvature import kappa
 from noregret.second_order.expectation import (
     fresh_points,
@@ -22,21 +23,7 @@ from noregret.second_order.expectation import (
 )
 from noregret.second_order.forecasts import solve_logits
 from noregret.second_order.learner import Constants, SurrogateClassifier
-from noregret.second_order.surrogate import (
-    ROWS,
-    Work,
-    absorb,
-    distance,
-    dot,
-    flush,
-    fold,
-    helmert,
-    look,
-    product,
-    record,
-    softmax,
-    workspace,
-)
+from noregret.second_order.surrogate import ROWS, absorb, flush, fold, helmert, look, product, record
 
 QUADRATURE, SOBOL, MONTE_CARLO = range(3)
 METHODS = {"quadrature": QUADRATURE, "sobol": SOBOL, "monte-carlo": MONTE_CARLO}

@@ -25,6 +25,13 @@ import numpy as np
 
 from noregret._jit import inlined_kernel, kernel, summing_kernel
 from noregret._types import Array
+from noregret.second_order.algebra import (
+    Work,
+    add_identity_and_factor,
+    congruence,
+    dot,
+    hessian_factor,
+)
 
 # tally: rows learned, those whose weight is not 1, loss suffered, excess, largest |x|, largest max(1, weight) |x|^2.
 # excess = loss suffered - min_V [lam |V|^2 + sum of the quadratics]: the certificate but for lam |W|^2.
@@ -71,15 +78,6 @@ def record(tally: Array, weight: float, loss: float, excess: float, size: float)
     tally[SCALE] = max(tally[SCALE], max(1.0, weight) * size * size)
 
 
-@summing_kernel
-def dot(a: Array, b: Array) -> float:
-    """a . b"""
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j]
-    return total
-
-
 @kernel
 def is_noise(q: float, square: float, lam: float) -> bool:
     """Whether a variance q = x^T P x is but rounding (it may be negative), |x|^2 / lam being what it was at first.
@@ -87,12 +85,6 @@ def is_noise(q: float, square: float, lam: float) -> bool:
     A row with no more variance than that is not learned from; so P stays bounded whatever the rows.
     """
     return q * lam <= (1e-14 if square <= ROUNDING_SHOWS * lam else 1e-10) * square
-
-
-@kernel
-def norm(x: Array) -> float:
-    """|x|"""
-    return math.sqrt(dot(x, x))
 
 
 @kernel
@@ -222,125 +214,6 @@ def look(V: Array, w: Array, x: Array, H: Array, lam: float, m: Array, Q: Array)
                     else:
                         Q[a, b] += (H[a, k] * H[b, l] + H[a, l] * H[b, k]) * entry
     return math.sqrt(square)
-
-
-@kernel
-def softmax(z: Array, p: Array) -> float:
-    """p = softmax(z); returns lse(z)."""
-    top = z[0]
-    for a in range(1, z.size):
-        top = max(top, z[a])
-    total = 0.0
-    for a in range(z.size):
-        p[a] = math.exp(z[a] - top)
-        total += p[a]
-    for a in range(z.size):
-        p[a] /= total
-    return top + math.log(total)
-
-
-@kernel
-def distance(z: Array, m: Array, e: Array) -> None:
-    """e = z - m with mean zero."""
-    mean = 0.0
-    for a in range(z.size):
-        e[a] = z[a] - m[a]
-        mean += e[a] / z.size
-    for a in range(z.size):
-        e[a] -= mean
-
-
-@kernel
-def hessian_factor(p: Array, scale: float, L: Array) -> None:
-    """L (K, K-1) with L L^T = scale^2 (diag(p) - p p^T), free of cancellation.
-
-    Column j sets class j against the classes after it: the stick-breaking form of the multinomial
-    covariance. Every entry is a product of probabilities and sums of them, so a probability of
-    1e-300 costs no accuracy; forming diag(p) - p p^T first would lose it.
-    """
-    K = p.size
-    tail = p[K - 1]
-    for j in range(K - 2, -1, -1):
-        after = tail
-        tail += p[j]
-        for a in range(j):
-            L[a, j] = 0.0
-        if after > 0.0:
-            L[j, j] = scale * math.sqrt(p[j] / tail * after)
-            for a in range(j + 1, K):
-                L[a, j] = -(p[a] / after) * L[j, j]
-        else:
-            for a in range(j, K):
-                L[a, j] = 0.0
-
-
-@kernel
-def add_identity_and_factor(M: Array) -> None:
-    """The lower Cholesky factor of I + M, in place, for M positive semi-definite."""
-    for j in range(M.shape[0]):
-        pivot = 1.0 + M[j, j]
-        for k in range(j):
-            pivot -= M[j, k] * M[j, k]
-        M[j, j] = math.sqrt(max(pivot, 1.0))  # exact arithmetic never goes below 1
-        for i in range(j + 1, M.shape[0]):
-            entry = M[i, j]
-            for k in range(j):
-                entry -= M[i, k] * M[j, k]
-            M[i, j] = entry / M[j, j]
-
-
-@kernel
-def congruence(L: Array, Q: Array, scale: float, LQ: Array, M: Array) -> None:
-    """LQ = scale L^T Q and M = scale L^T Q L."""
-    K, r = L.shape
-    for j in range(r):
-        for a in range(K):
-            entry = 0.0
-            for b in range(j, K):  # L is lower trapezoidal
-                entry += L[b, j] * Q[b, a]
-            LQ[j, a] = scale * entry
-    for i in range(r):
-        for j in range(i + 1):
-            entry = 0.0
-            for b in range(j, K):
-                entry += LQ[i, b] * L[b, j]
-            M[i, j] = entry
-            M[j, i] = entry
-
-
-class Work(NamedTuple):
-    """Room for the K x K algebra of one row, allocated once a block."""
-
-    m: Array  # the leader's logits
-    e: Array  # how far from m the quadratic is taken
-    z: Array  # where it is taken
-    p: Array  # softmax(z)
-    Q: Array  # uncertainty of the logits
-    S: Array  # a second (K, K) matrix
-    L: Array  # factor of the Hessian, (K, r)
-    LQ: Array  # (r, K)
-    M: Array  # (r, r)
-    small: Array  # (r,)
-    vectors: Array  # six more of K numbers
-
-
-@kernel
-def workspace(K: int) -> Work:
-    """Room for K classes."""
-    r = K - 1
-    return Work(
-        np.empty(K),
-        np.empty(K),
-        np.empty(K),
-        np.empty(K),
-        np.empty((K, K)),
-        np.empty((K, K)),
-        np.empty((K, r)),
-        np.empty((r, K)),
-        np.empty((r, r)),
-        np.empty(r),
-        np.empty((6, K)),
-    )
 
 
 @kernel

@@ -1,0 +1,233 @@
+"""Over every learner: labels of any kind, consistent forecasts, names of features, parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+from sklearn.base import clone
+
+from learners import (
+    Entry,
+    Stream,
+    assert_same_game,
+    assert_same_state,
+    certificate,
+    changed,
+    directions,
+    every_class,
+    every_classifier,
+    every_kind,
+    every_learner,
+    fingerprint,
+    learners_that,
+    play,
+    through_file,
+    within,
+)
+from noregret import BadRow
+from noregret.second_order.surrogate import LOSS
+
+# ---------------------------------------------------------------------- labels
+
+KINDS_OF_LABELS: dict[str, tuple[list[Any], list[Any]]] = {  # labels for codes 0 and 1, and their order
+    "text": (["yes", "no"], ["no", "yes"]),
+    "bool": ([True, False], [False, True]),
+    "signs": ([1, -1], [-1, 1]),
+    "ints": ([7, 3], [3, 7]),
+    "whole floats": ([2.0, 1.0], [1.0, 2.0]),
+    "mixed": (["a", 1], ["a", 1]),
+}
+SOME_CODES = np.array([0, 1, 1, 0, 1, 0, 0, 1, 0, 1])
+
+
+@learners_that(lambda entry: entry.n_classes == 2)
+@pytest.mark.parametrize("kind", KINDS_OF_LABELS)
+@pytest.mark.parametrize("as_array", [False, True])
+@pytest.mark.parametrize("declared", [False, True])
+def test_labels_of_any_kind(entry: Entry, kind: str, as_array: bool, declared: bool, tmp_path: Path) -> None:
+    names, order = KINDS_OF_LABELS[kind]
+    X = directions(10, 4) / 2
+    y: Any = [names[code] for code in SOME_CODES]
+    if as_array:
+        y = np.array(y, dtype=object if kind == "mixed" else None)
+    learner = entry.new().partial_fit(X, y, classes=order if declared else None)
+    assert learner.classes_.tolist() == order
+    coded = entry.new().partial_fit(X, [order.index(names[code]) for code in SOME_CODES])
+    assert_same_state(learner, coded)
+    assert learner.predict(X).tolist() == [order[code] for code in coded.predict(X)]
+    learner.learn_one(X[0], names[0])
+    copy = through_file(learner, tmp_path)
+    assert copy.classes_.tolist() == order
+    assert [type(label) for label in copy.classes_.tolist()] == [type(label) for label in order]
+    with pytest.raises(BadRow, match="row 1"):
+        learner.partial_fit(X[:2], [names[0], "other"])
+
+
+@every_classifier
+def test_declared_classes_keep_their_order(entry: Entry) -> None:
+    order = list(range(entry.n_classes))[::-1]
+    stream = entry.stream()
+    learner = entry.new().partial_fit(*stream, classes=order)
+    assert learner.classes_.tolist() == order
+    assert_same_state(learner, play(entry, Stream(stream.X, entry.n_classes - 1 - stream.y))[0])
+
+
+@every_classifier
+def test_classes_declared_later_must_agree(entry: Entry) -> None:
+    stream = entry.stream()
+    learner, _ = play(entry, stream)
+    learner.partial_fit(*stream, classes=range(entry.n_classes))
+    learner.partial_fit(*stream, classes=np.arange(entry.n_classes))
+    before = fingerprint(learner)
+    for wrong in (range(entry.n_classes + 1), range(entry.n_classes)[::-1], ["a", "b"]):
+        with pytest.raises(ValueError, match="differs from"):
+            learner.partial_fit(*stream, classes=wrong)
+        with pytest.raises(ValueError, match="differs from"):
+            learner.learn_one(stream.X[0], stream.y[0], classes=wrong)
+    assert fingerprint(learner) == before
+
+
+@every_classifier
+def test_a_class_may_be_met_late(entry: Entry) -> None:
+    stream = entry.stream()
+    learner = entry.new().partial_fit(stream.X[:1], [0], **entry.first)
+    assert learner.predict_proba(stream.X).shape == (100, entry.n_classes)
+    assert learner.predict(stream.X).shape == (100,)
+
+
+@every_classifier
+def test_soft_labels(entry: Entry) -> None:
+    stream = entry.stream("uneven")
+    hard = np.eye(entry.n_classes)[stream.y]
+    soft = softmax(np.random.default_rng(1).normal(size=hard.shape), axis=1)
+    declared = entry.new().partial_fit(stream.X, hard, **entry.first)
+    assert_same_state(declared, play(entry, stream)[0])
+    inferred = entry.new().partial_fit(stream.X, soft)
+    assert inferred.classes_.tolist() == list(range(entry.n_classes))
+    forecasts = entry.new().predict_then_learn(stream.X, soft)
+    suffered = -np.sum(soft * np.log(forecasts))
+    assert inferred.state_.tally[LOSS] == pytest.approx(suffered, rel=1e-9)
+    frame = pd.DataFrame(soft)
+    assert_same_state(inferred, entry.new().partial_fit(stream.X, frame))
+    inferred.partial_fit(*stream)  # hard labels may follow soft ones
+    inferred.learn_one(stream.X[0], stream.y[0])
+
+
+@every_classifier
+def test_one_soft_label(entry: Entry) -> None:
+    stream = entry.stream()
+    soft = np.full((1, entry.n_classes), 1 / entry.n_classes)
+    one, block = play(entry, stream)[0], play(entry, stream)[0]
+    one.learn_one(stream.X[0], soft[0])
+    assert_same_state(one, block.partial_fit(stream.X[:1], soft))
+
+
+# ---------------------------------------------------------------------- forecasts
+
+
+@every_classifier
+@every_kind
+def test_what_is_forecast_is_consistent(entry: Entry, kind: str) -> None:
+    learner, _ = play(entry, entry.stream(kind))
+    X = entry.stream(kind, seed=1).X
+    p, z = learner.predict_proba(X), learner.decision_function(X)
+    assert p.shape == (100, entry.n_classes)
+    assert p.min() >= 0
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-14)
+    assert z.shape == ((100,) if entry.n_classes == 2 else (100, entry.n_classes))
+    logits = np.column_stack([np.zeros(100), z]) if entry.n_classes == 2 else z
+    np.testing.assert_allclose(softmax(logits, axis=1), p, rtol=1e-12, atol=1e-300)
+    assert np.array_equal(learner.predict(X), learner.classes_[p.argmax(axis=1)])
+
+
+@every_learner
+def test_a_block_of_forecasts_is_its_rows(entry: Entry) -> None:
+    learner, _ = play(entry, entry.stream("uneven"))
+    X = entry.stream("uneven", seed=1).X
+    assert np.array_equal(entry.forecast(learner, X), [entry.forecast_one(learner, x) for x in X])
+
+
+# ---------------------------------------------------------------------- names of features
+
+
+@every_class
+def test_columns_keep_their_names(entry: Entry, tmp_path: Path) -> None:
+    stream = entry.stream()
+    frame = pd.DataFrame(stream.X, columns=["a", "b", "c", "d"])
+    learner = entry.new().partial_fit(frame, stream.y, **entry.first)
+    assert learner.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    copy = through_file(learner, tmp_path)
+    for model in (learner, copy):
+        before = fingerprint(model)
+        for wrong in (frame[["b", "a", "c", "d"]], frame.rename(columns={"a": "z"})):
+            with pytest.raises(ValueError, match="feature names"):
+                model.partial_fit(wrong, stream.y)
+            with pytest.raises(ValueError, match="feature names"):
+                entry.forecast(model, wrong)
+        with pytest.raises(BadRow, match=r"row 3, column 1 \('b'\): NaN"):
+            model.partial_fit(frame.assign(b=changed(stream.X[:, 1], 3, np.nan)), stream.y)
+        assert fingerprint(model) == before
+    assert np.array_equal(entry.forecast(learner, frame), entry.forecast(copy, frame))
+
+
+# ---------------------------------------------------------------------- parameters
+
+
+def other_value(value: Any) -> Any:
+    """A value that is not the parameter's and that it might have had."""
+    if isinstance(value, str):
+        return {"sharp": "gaf", "gaf": "sharp"}.get(value, "sobol")
+    if isinstance(value, int):
+        return 2 * value + 1
+    return 0.75 * value if value else 0.75
+
+
+def change_every_parameter(learner: Any) -> None:
+    learner.set_params(**{name: other_value(value) for name, value in learner.get_params().items()})
+
+
+@every_learner
+def test_parameters_are_stored_untouched(entry: Entry) -> None:
+    learner, _ = play(entry, entry.stream())
+    assert learner.get_params() == entry.learner.get_params()
+    for name, value in entry.learner.get_params().items():
+        assert getattr(learner, name) is value or getattr(learner, name) == value
+        marker = object()
+        assert getattr(entry.new(**{name: marker}), name) is marker
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        learner.set_params(momentum=0.9)
+
+
+@every_learner
+def test_a_running_game_keeps_its_parameters(entry: Entry, tmp_path: Path) -> None:
+    stream = entry.stream()
+    learner, before = play(entry, Stream(stream.X[:50], stream.y[:50]))
+    competition = learner.competes_with
+    said = learner.regret_certificate(0.5) if entry.certificate else None
+    learner.save(tmp_path / "before.npz")
+    change_every_parameter(learner)
+    assert learner.competes_with == competition
+    assert not entry.certificate or learner.regret_certificate(0.5) == said
+    learner.save(tmp_path / "after.npz")
+    assert (tmp_path / "before.npz").read_bytes() == (tmp_path / "after.npz").read_bytes()
+    after = learner.predict_then_learn(stream.X[50:], stream.y[50:])
+    whole = play(entry, stream)
+    assert_same_game(whole, (learner, np.concatenate([before, after])))
+    if entry.certificate:
+        assert certificate(learner) == certificate(whole[0])
+
+
+@every_learner
+def test_new_parameters_begin_with_a_new_game(entry: Entry) -> None:
+    stream = Stream(within(entry.stream().X, 0.5), entry.stream().y)
+    learner, _ = play(entry, stream)
+    change_every_parameter(learner)
+    fresh = clone(learner).fit(*stream, **entry.first)
+    assert not np.array_equal(fresh.state_.P, learner.state_.P)
+    assert_same_state(learner.fit(*stream, **entry.first), fresh)
+    assert learner.competes_with == fresh.competes_with

@@ -1,0 +1,257 @@
+"""Over every learner: a bad row, label, weight or parameter is refused, and nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from learners import (
+    LEARNERS,
+    ONE_OF_EACH,
+    ONE_ROW_PREDICTIONS,
+    PREDICTIONS,
+    Entry,
+    Stream,
+    changed,
+    every_classifier,
+    every_learner,
+    fingerprint,
+    learners_that,
+    play,
+    state_bytes,
+)
+from noregret import AIOLI, BadRow
+
+# ---------------------------------------------------------------------- 8. what is refused
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A call that must fail: what it changes in a good one, and words of the complaint."""
+
+    name: str
+    spoil: Callable[[Entry, Stream], dict[str, Any]]
+    words: str  # a regular expression
+    of: str = "all"  # "classifiers" or "regressors" alone
+    when: str = "always"  # "first": in a first call alone, "later": in a running game alone
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def bad_rows(name: str, change: Callable[[np.ndarray], Any], words: str, when: str = "always") -> Mistake:
+    return Mistake(name, lambda entry, stream: {"X": change(stream.X)}, words, when=when)
+
+
+def bad_labels(name: str, change: Callable[[np.ndarray], Any], words: str, of: str = "all") -> Mistake:
+    return Mistake(name, lambda entry, stream: {"y": change(stream.y)}, words, of)
+
+
+def bad_soft_labels(name: str, change: Callable[[np.ndarray], Any], words: str) -> Mistake:
+    def spoil(entry: Entry, stream: Stream) -> dict[str, Any]:
+        return {"y": change(np.full((len(stream.y), entry.n_classes), 1 / entry.n_classes))}
+
+    return Mistake(name, spoil, words, "classifiers")
+
+
+def bad_classes(name: str, classes: Any, words: str, when: str) -> Mistake:
+    return Mistake(name, lambda entry, stream: {"y": 0 * stream.y, "classes": classes}, words, "classifiers", when)
+
+
+def bad_weights(name: str, change: Callable[[np.ndarray], Any], words: str) -> Mistake:
+    return Mistake(name, lambda entry, stream: {"sample_weight": change(np.ones(len(stream.y)))}, words)
+
+
+ROW_MISTAKES = [
+    bad_rows("NaN", lambda X: changed(X, (3, 1), np.nan), "row 3, column 1: NaN.*fill"),
+    bad_rows("inf", lambda X: changed(X, (3, 1), np.inf), "row 3, column 1: inf"),
+    bad_rows("-inf", lambda X: changed(X, (3, 1), -np.inf), "row 3, column 1: -inf"),
+    bad_rows("1e200", lambda X: changed(X, (3, 1), -1e200), r"row 3(, column 1: -|: \|x\| = )1e\+200.*Scale"),
+    bad_rows("empty block", lambda X: X[:0], r"0 sample\(s\)"),
+    bad_rows("no columns", lambda X: X[:, :0], r"0 feature\(s\)"),
+    bad_rows("wrong width", lambda X: X[:, :3], "3 features.*expecting 4 features", when="later"),
+    bad_rows("one dimension", lambda X: X[0], "2D array"),
+    bad_rows("three dimensions", lambda X: X[None], "dim 3"),
+    bad_rows("text", lambda X: X.astype(str).astype(object) + "?", "could not convert"),
+]
+LABEL_MISTAKES = [
+    bad_labels("short y", lambda y: y[:-1], "inconsistent numbers of samples"),
+    bad_labels("empty y", lambda y: y[:0], "inconsistent numbers of samples"),
+    bad_labels("y of three dimensions", lambda y: y.reshape(-1, 1, 1), "y has shape"),
+    bad_labels("no y", lambda y: None, "y is None"),
+    bad_labels("unknown label", lambda y: changed(y, 2, 9), "row 2: label .*9.*Correct", "classifiers"),
+    bad_labels("NaN label", lambda y: changed(y * 1.0, 2, np.nan), "row 2: label .*nan", "classifiers"),
+    bad_labels("NaN target", lambda y: changed(y, 2, np.nan), "row 2: y = nan", "regressors"),
+    bad_labels("inf target", lambda y: changed(y, 2, -np.inf), "row 2: y = -inf", "regressors"),
+    bad_labels("text target", lambda y: ["a"] * len(y), "could not convert", "regressors"),
+    bad_labels("two targets", lambda y: np.column_stack([y, y]), "y has shape", "regressors"),
+    bad_soft_labels("soft labels off", lambda y: changed(y, (2, 0), 0.9), "row 2: .*sum to.*Divide"),
+    bad_soft_labels("negative soft label", lambda y: changed(y, (2, 0), -0.1), "row 2, label column 0: -0.1"),
+    bad_soft_labels("NaN soft label", lambda y: changed(y, (2, 1), np.nan), "row 2, label column 1: nan"),
+    bad_soft_labels("soft labels too wide", lambda y: np.column_stack([y, 0 * y[:, 0]]), "columns"),
+    bad_classes("other classes", [0, 7], "classes=.*differ", "later"),
+    bad_classes("a class twice", [0, 1, 1], "twice", "first"),
+    bad_classes("one class declared", [0], "one class", "first"),
+    bad_classes("one class met", None, "one class.*declare", "first"),
+]
+WEIGHT_MISTAKES = [
+    bad_weights("negative weight", lambda w: changed(w, 4, -0.5), "row 4: sample_weight -0.5"),
+    bad_weights("NaN weight", lambda w: changed(w, 4, np.nan), "row 4: sample_weight nan"),
+    bad_weights("inf weight", lambda w: changed(w, 4, np.inf), "row 4: sample_weight inf"),
+    bad_weights("short weights", lambda w: w[:-1], "sample_weight has shape"),
+    bad_weights("matrix of weights", lambda w: w[:, None], "sample_weight has shape"),
+    bad_weights("text weights", lambda w: ["a"] * len(w), "could not convert"),
+]
+MISTAKES = ROW_MISTAKES + LABEL_MISTAKES + WEIGHT_MISTAKES
+
+
+def applies(entry: Entry, mistake: Mistake) -> bool:
+    return mistake.of == "all" or (mistake.of == "classifiers") == entry.classifies
+
+
+def cases(mistakes: list[Mistake], when: str) -> Any:
+    """Every mistake with every learner it can be made with."""
+    made = [mistake for mistake in mistakes if mistake.when in ("always", when)]
+    pairs = [(entry, mistake) for entry in LEARNERS for mistake in made if applies(entry, mistake)]
+    return pytest.mark.parametrize(("entry", "mistake"), pairs, ids=[f"{entry}-{mistake}" for entry, mistake in pairs])
+
+
+def spoilt(entry: Entry, mistake: Mistake, declared: dict[str, Any]) -> dict[str, Any]:
+    stream = entry.stream(seed=1, n=20)
+    return {"X": stream.X, "y": stream.y, **declared, **mistake.spoil(entry, stream)}
+
+
+@cases(MISTAKES, "first")
+@pytest.mark.parametrize("verb", ["partial_fit", "predict_then_learn", "fit"])
+def test_a_refused_first_call_leaves_no_trace(entry: Entry, mistake: Mistake, verb: str) -> None:
+    learner = entry.new()
+    with pytest.raises(ValueError, match=mistake.words):
+        getattr(learner, verb)(**spoilt(entry, mistake, entry.first))
+    assert vars(learner) == entry.learner.get_params()
+
+
+@cases(MISTAKES, "later")
+@pytest.mark.parametrize("verb", ["partial_fit", "predict_then_learn"])
+def test_a_refused_later_call_changes_nothing(entry: Entry, mistake: Mistake, verb: str) -> None:
+    learner, _ = play(entry, entry.stream())
+    before = fingerprint(learner), state_bytes(learner)
+    with pytest.raises(ValueError, match=mistake.words):
+        getattr(learner, verb)(**spoilt(entry, mistake, {}))
+    assert (fingerprint(learner), state_bytes(learner)) == before
+
+
+@cases(MISTAKES, "first")
+def test_a_refused_fit_forgets_nothing(entry: Entry, mistake: Mistake) -> None:
+    learner, _ = play(entry, entry.stream())
+    before = fingerprint(learner)
+    with pytest.raises(ValueError, match=mistake.words):
+        learner.fit(**spoilt(entry, mistake, entry.first))
+    assert fingerprint(learner) == before
+
+
+@cases(ROW_MISTAKES, "later")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_bad_rows_are_not_forecast_either(entry: Entry, mistake: Mistake) -> None:
+    learner, _ = play(entry, entry.stream())
+    before = fingerprint(learner)
+    X = mistake.spoil(entry, entry.stream(n=20))["X"]
+    for verb in PREDICTIONS:
+        if hasattr(learner, verb):
+            with pytest.raises(ValueError, match=mistake.words):
+                getattr(learner, verb)(X)
+    assert fingerprint(learner) == before
+
+
+@every_learner
+@pytest.mark.parametrize(
+    "bad", [[1.0, 2.0, np.nan, 0.0], [np.inf] * 4, [1.0] * 3, [[1.0] * 4], 1.0, [1e200] * 4], ids=str
+)
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_one_bad_row_is_refused(entry: Entry, bad: Any) -> None:
+    learner, _ = play(entry, entry.stream())
+    before = fingerprint(learner)
+    with pytest.raises(BadRow):
+        learner.learn_one(bad, 1)
+    with pytest.raises(BadRow):
+        entry.forecast_one(learner, bad)
+    assert fingerprint(learner) == before
+
+
+@every_classifier
+@pytest.mark.parametrize("bad", [9, "a", None, float("nan"), [0.5, 0.1], np.full(9, 1 / 9)], ids=str)
+def test_one_unknown_label_is_refused(entry: Entry, bad: Any) -> None:
+    learner, _ = play(entry, entry.stream())
+    before = fingerprint(learner)
+    with pytest.raises(ValueError, match=r"label|classes"):
+        learner.learn_one(np.ones(4) / 8, bad)
+    assert fingerprint(learner) == before
+
+
+@learners_that(lambda entry: getattr(entry.learner, "feature_bound", None))
+def test_a_row_beyond_the_declared_bound_is_refused(entry: Entry) -> None:
+    stream = entry.stream()
+    learner, _ = play(entry, stream)
+    R = entry.learner.feature_bound
+    on_the_border, beyond = np.array([[R, 0.0, 0.0, 0.0]]), changed(stream.X, 5, [0.0, -1.001 * R, 0.0, 0.0])
+    before = fingerprint(learner)
+    for call in (learner.partial_fit, learner.predict_then_learn, entry.new().partial_fit):
+        with pytest.raises(BadRow, match=r"row 5: \|x\| = .* beyond feature_bound"):
+            call(beyond, stream.y, **entry.first)
+    with pytest.raises(BadRow, match="row 5"):
+        entry.forecast(learner, beyond)
+    with pytest.raises(BadRow, match="feature_bound"):
+        learner.learn_one(beyond[5], stream.y[5])
+    assert fingerprint(learner) == before
+    learner.partial_fit(on_the_border, stream.y[:1])
+
+
+@learners_that(lambda entry: isinstance(entry.learner, AIOLI))
+def test_two_class_learners_refuse_three(entry: Entry) -> None:
+    learner = entry.new()
+    with pytest.raises(ValueError, match=r"binary.*3 here"):
+        learner.partial_fit(np.eye(3) / 8, [0, 1, 2])
+    assert vars(learner) == entry.learner.get_params()
+
+
+BAD_PARAMETERS: dict[str, list[Any]] = {
+    "radius": [0.0, -1.0, np.nan, np.inf, "big", True],
+    "regularization": [0.0, -1.0, np.nan, np.inf, "big"],
+    "curvature": [0.0, -1.0, np.nan, "steep"],
+    "virtual_weight": [-1.0, np.nan, "heavy", None],
+    "feature_bound": [0.0, -1.0, np.nan, "big"],
+    "gamma": [0.0, -1.0, np.nan],
+    "epsilon": [0.0, -1.0, np.nan],
+    "expectation": ["exact", 3],
+    "n_samples": [0, -1, 1.5],
+    "smoothing": [-0.1, 1.1, np.nan, "some", "theory"],
+    "random_state": [-1, 0.5, "seed"],
+    "horizon": [],  # read by smoothing="theory" alone
+}
+
+
+@pytest.mark.parametrize(
+    ("entry", "name"), [(entry, name) for entry in ONE_OF_EACH for name in entry.learner.get_params()], ids=str
+)
+def test_bad_parameters_are_named_at_the_first_row(entry: Entry, name: str) -> None:
+    for value in BAD_PARAMETERS[name]:
+        learner = entry.new(**{name: value})
+        with pytest.raises(ValueError, match=name):
+            learner.partial_fit(*entry.stream(), **entry.first)
+        assert not hasattr(learner, "state_")
+
+
+@every_learner
+def test_before_the_first_row_there_is_nothing_to_say(entry: Entry) -> None:
+    X = entry.stream().X
+    for verb in PREDICTIONS + ONE_ROW_PREDICTIONS:
+        if hasattr(entry.learner, verb):
+            with pytest.raises(NotFittedError):
+                getattr(entry.new(), verb)(X[0] if verb.endswith("_one") else X)
+    for verb in ("regret_certificate", "regret_bound"):
+        with pytest.raises(NotFittedError):
+            getattr(entry.new(), verb)()
