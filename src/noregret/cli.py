@@ -74,7 +74,7 @@ def race(
     console.print(_table(results))
     console.print(
         "Regret certificate: the total log loss is at most this much above that of the best "
-        f"comparator of norm {played.radius:.3g}, "
+        f"comparator of radius {played.radius:.3g}, "
         "on these very rows; 'none' where the constants chosen have no proof.",
         style="dim",
     )
