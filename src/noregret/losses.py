@@ -41,7 +41,7 @@ def _log_one_plus_exp(a: float) -> float:
 
 
 @kernel
-def _sigmoid(a: float) -> float:
+def sigmoid(a: float) -> float:
     """1 / (1 + e^-a), with all digits in both tails."""
     e = math.exp(-abs(a))
     return 1.0 / (1.0 + e) if a >= 0.0 else e / (1.0 + e)
@@ -79,13 +79,13 @@ def slope(code: int, z: float, y: float) -> float:
     (1.0, 0.0, 4.0)
     """
     if code == LOGISTIC:
-        return -y * _sigmoid(-y * z)
+        return -y * sigmoid(-y * z)
     if code == HINGE:
         return -y if y * z < 1.0 else 0.0
     if code == EXPONENTIAL:
         return -y * math.exp(-y * z) if -y * z <= LARGEST_EXPONENT else -y * math.inf
     if code == LOGIT:
-        return -y * _sigmoid(-y * z) / LN2
+        return -y * sigmoid(-y * z) / LN2
     if code == SQUARED:
         return 2.0 * (z - y)
     if code == ABSOLUTE:

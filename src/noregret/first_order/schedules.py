@@ -12,6 +12,7 @@ depend on the gradients seen, so they come as accumulators: a number or a vector
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -66,15 +67,15 @@ def _positive(name: str, value: float) -> None:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Schedule(ABC):
     """What the schedules share: `step(t)` and `temperature(t)`, from the integer `code` and one `number`."""
 
     code: ClassVar[int]
 
     @property
+    @abstractmethod
     def number(self) -> float:
         """The number the kernels read."""
-        raise NotImplementedError
 
     def step(self, t: int) -> float:
         """gamma_t, for t = 1, 2, ..."""

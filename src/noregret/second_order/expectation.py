@@ -24,18 +24,10 @@ from scipy.stats import qmc
 
 from noregret._jit import kernel
 from noregret._types import Array
+from noregret.losses import sigmoid
 
 ROOT2 = math.sqrt(2.0)
 ROOT2PI = math.sqrt(2.0 * math.pi)
-
-
-@kernel
-def sigmoid(u: float) -> float:
-    """1 / (1 + e^-u)."""
-    if u >= 0.0:
-        return 1.0 / (1.0 + math.exp(-u))
-    e = math.exp(u)
-    return e / (1.0 + e)
 
 
 @kernel
