@@ -25,7 +25,8 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.second_order import aioli, folklore
 from noregret.second_order.curvature import SHARP
-from noregret.second_order.surrogate import TALLIES, flush, helmert, product
+from noregret.second_order.surrogate import flush, helmert, product
+from noregret.tally import TALLIES
 
 
 @kernel

@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from noregret import AIOLI, FOLKLORE, GAF, ONS, NoBound, NoCertificate, VovkAzouryWarmuth
-from noregret.second_order.surrogate import LOSS
 from noregret.streams import builtin
+from noregret.tally import LOSS
 
 
 def best_in_rows(X, Y, radius, rows):

@@ -45,7 +45,7 @@ from learners import (
     through_file,
 )
 from noregret import ONS, NoBound
-from noregret.second_order.surrogate import ROWS
+from noregret.tally import ROWS
 
 # ---------------------------------------------------------------------- 1. rows, blocks and whole streams
 

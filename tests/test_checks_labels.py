@@ -30,7 +30,7 @@ from learners import (
     within,
 )
 from noregret import BadRow
-from noregret.second_order.surrogate import LOSS
+from noregret.tally import LOSS
 
 # ---------------------------------------------------------------------- labels
 

@@ -28,7 +28,7 @@ from learners import (
 )
 from noregret import ONS, BadRow, NoBound, NoCertificate, VovkAzouryWarmuth
 from noregret.domains import RowBall, WholeSpace
-from noregret.second_order.surrogate import LOSS, ROWS
+from noregret.tally import LOSS, ROWS
 
 # ---------------------------------------------------------------------- 7. regret <= certificate <= bound
 

@@ -10,7 +10,7 @@ from noregret import AIOLI, FOLKLORE, GAF, ONS, NoCertificate, VovkAzouryWarmuth
 from noregret.second_order.algebra import workspace
 from noregret.second_order.curvature import lambert_of_exp
 from noregret.second_order.forecasts import solve_logits
-from noregret.second_order.surrogate import LOSS
+from noregret.tally import LOSS
 
 SCALES = [1e-300, 1e-160, 1e-8, 1e5, 1e8, 1e12, 1e16, 1e50, 1e100, 1e150]
 

@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 
 import reference
 from noregret import AIOLI, FOLKLORE, GAF, ONS, VovkAzouryWarmuth
-from noregret.second_order.surrogate import EXCESS
+from noregret.tally import EXCESS
 
 CURVATURES = ["sharp", "gaf", "folklore", 0.2]
 

@@ -18,8 +18,9 @@ from noregret.first_order.schedules import (
     InverseRootStep,
     InverseTimeStep,
     KnownHorizon,
+    ObservedRootStep,
     adagrad,
-    adagrad_norm,
+    rate,
 )
 
 L1_PAIRS = [
@@ -155,7 +156,8 @@ def test_adagrad_keeps_its_bounds(kind):
             u = scales * adversary(kind, t, w, total, 1.0, rng)
             suffered += u @ w
             total += u
-            eta = adagrad_norm(u, norm.eta, tally)
+            tally[0] += u @ u
+            eta = rate(norm.code, norm.number, t, 0.0, tally[0])
             adagrad(u, diagonal.eta, squares, steps)
             w = np.clip(w - (eta if rule == "norm" else steps) * u, -D / 2, D / 2)
             bound = D * math.sqrt(2 * M * tally[0]) if rule == "norm" else D * math.sqrt(2) * np.sqrt(squares).sum()
@@ -163,8 +165,9 @@ def test_adagrad_keeps_its_bounds(kind):
 
 
 def test_adagrad_of_nothing_does_not_move():
-    tally, squares, steps = np.zeros(1), np.zeros(2), np.ones(2)
-    assert adagrad_norm(np.zeros(2), 1.0, tally) == 0.0
+    squares, steps = np.zeros(2), np.ones(2)
+    for schedule in (AdaGradNorm(1.0), ObservedRootStep(1.0)):
+        assert rate(schedule.code, schedule.number, 1, 0.0, 0.0) == 0.0
     adagrad(np.array([0.0, 1e-300]), 1.0, squares, steps)
     assert steps.tolist() == [0.0, 0.0]
     adagrad(np.array([0.0, 2.0]), 3.0, squares, steps)
@@ -199,11 +202,19 @@ def test_the_temperatures_are_those_that_minimise_the_bounds(M, lam, L, T):
 
 
 def test_refusals():
-    for make in (ConstantStep, InverseRootStep, InverseTimeStep, GrowingTemperature, AdaGrad, AdaGradNorm):
+    for make in (
+        ConstantStep,
+        InverseRootStep,
+        InverseTimeStep,
+        GrowingTemperature,
+        AdaGrad,
+        AdaGradNorm,
+        ObservedRootStep,
+    ):
         for value in (0.0, -1.0, math.nan, math.inf):
-            with pytest.raises(ValueError, match="must be positive and finite"):
+            with pytest.raises(ValueError, match="must be a finite number > 0"):
                 make(value)
-    with pytest.raises(ValueError, match="must be positive"):
+    with pytest.raises(ValueError, match="must be a finite number > 0"):
         KnownHorizon(1.0, 0)
     with pytest.raises(ValueError, match="proxy='euclidean' on domain='whole' is unbounded"):
         GrowingTemperature.of(Mirror("euclidean", "whole", 2), 1.0)

@@ -14,6 +14,14 @@ _HOME = {
     "GAF": "noregret.second_order.gaf",
     "ONS": "noregret.second_order.ons",
     "VovkAzouryWarmuth": "noregret.second_order.vovk",
+    "Perceptron": "noregret.first_order.perceptron",
+    "OGD": "noregret.first_order.ogd",
+    "StronglyConvexOGD": "noregret.first_order.strongly_convex",
+    "LinearizedFTRL": "noregret.first_order.ftrl",
+    "MirrorDescent": "noregret.first_order.mirror_descent",
+    "ExponentiatedGradient": "noregret.first_order.eg",
+    "MirrorDescentAggregator": "noregret.first_order.aggregation",
+    "stumps": "noregret.first_order.base_functions",
     "load": "noregret.persist",
     "BadRow": "noregret.errors",
     "NoBound": "noregret.errors",
@@ -25,6 +33,14 @@ if TYPE_CHECKING:
     from noregret.errors import BadRow as BadRow
     from noregret.errors import NoBound as NoBound
     from noregret.errors import NoCertificate as NoCertificate
+    from noregret.first_order.aggregation import MirrorDescentAggregator as MirrorDescentAggregator
+    from noregret.first_order.base_functions import stumps as stumps
+    from noregret.first_order.eg import ExponentiatedGradient as ExponentiatedGradient
+    from noregret.first_order.ftrl import LinearizedFTRL as LinearizedFTRL
+    from noregret.first_order.mirror_descent import MirrorDescent as MirrorDescent
+    from noregret.first_order.ogd import OGD as OGD
+    from noregret.first_order.perceptron import Perceptron as Perceptron
+    from noregret.first_order.strongly_convex import StronglyConvexOGD as StronglyConvexOGD
     from noregret.persist import load as load
     from noregret.second_order.aioli import AIOLI as AIOLI
     from noregret.second_order.folklore import FOLKLORE as FOLKLORE

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -30,9 +31,12 @@ from noregret._types import Array
 from noregret.domains import Competition
 from noregret.errors import BadRow
 from noregret.labels import Labels
+from noregret.losses import softmax
+from noregret.rows import SparseRows
 
 BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labels and forecasts take
 ONE = np.ones(1)
+LARGEST_TARGET = 1e150  # its square is a number
 LEARNED = {"_constants", "_largest", "_played_with", "_labels"}  # private, and of one run
 
 
@@ -57,10 +61,10 @@ class OnlineLearner(BaseEstimator, ABC):
     def _start(self, n_features: int, n_classes: int) -> NamedTuple: ...
 
     @abstractmethod
-    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None: ...
+    def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None: ...
 
     @abstractmethod
-    def _forecast(self, X: Array, out: Array) -> None: ...
+    def _forecast(self, X: Any, out: Array) -> None: ...
 
     @abstractmethod
     def _limits(self) -> tuple[float, float]:
@@ -82,6 +86,7 @@ class OnlineLearner(BaseEstimator, ABC):
     # ------------------------------------------------------------------ what depends on the kind of target
 
     _n_classes: int
+    _takes_sparse: ClassVar[bool] = False  # scipy's CSR rows: they reach `_run` as `SparseRows`
 
     @abstractmethod
     def _meet_targets(self, y: Any, classes: Any) -> None:
@@ -89,6 +94,10 @@ class OnlineLearner(BaseEstimator, ABC):
 
     @abstractmethod
     def _targets(self, y: Any, classes: Any) -> Array: ...
+
+    @abstractmethod
+    def _target(self, y: Any, classes: Any) -> Array:
+        """The target of one row, as a block of length one."""
 
     @abstractmethod
     def _new_forecasts(self, n: int) -> Array: ...
@@ -102,7 +111,8 @@ class OnlineLearner(BaseEstimator, ABC):
             X = self._rows(X, reset=first)
             if y is None:
                 raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-            check_consistent_length(X, y)
+            if not (isinstance(y, np.ndarray) and y.shape[:1] == X.shape[:1]):
+                check_consistent_length(X, y)
             if first:
                 self._meet_targets(y, classes)
             Y = self._targets(y, None if first else classes)
@@ -123,9 +133,30 @@ class OnlineLearner(BaseEstimator, ABC):
         self._largest = self._limits()
         self.state_ = self._start(n_features, self._n_classes)
 
-    def _rows(self, X: Any, reset: bool) -> Array:
-        rows = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, copy=None)
-        return validate.writable(rows)
+    def _rows(self, X: Any, reset: bool) -> Array | SparseRows:
+        if reset or not self._is_plain(X):  # scikit-learn's checks take as long as a thousand rows
+            X = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse="csr" if self._takes_sparse else False,
+                dtype=np.float64,
+                order="C",
+                ensure_all_finite=False,
+                copy=None,
+            )
+        return SparseRows.of(X) if sparse.issparse(X) else validate.writable(X)
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether this is a block of rows as they are kept, of the width that is expected, without names."""
+        return (
+            (type(X) is np.ndarray or (self._takes_sparse and sparse.issparse(X) and X.format == "csr"))
+            and X.dtype == np.float64
+            and X.ndim == 2
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+        )
 
     @contextmanager
     def _untouched_on_error(self) -> Iterator[None]:
@@ -137,8 +168,14 @@ class OnlineLearner(BaseEstimator, ABC):
             self.__dict__.update(before)
             raise
 
-    def _row(self, x: Any) -> Array:
+    def _row(self, x: Any) -> Array | SparseRows:
         """One row as a block of length one."""
+        if sparse.issparse(x):
+            found = self._rows(x, reset=False)
+            if found.shape[0] != 1:
+                raise BadRow(f"x has shape {found.shape}: give one row.")
+            self._check_rows(found, ONE)
+            return found
         row = np.ascontiguousarray(x, dtype=np.float64)
         if row.shape != (self.n_features_in_,):
             raise BadRow(f"x has shape {row.shape}; this learner takes {self.n_features_in_} features.")
@@ -146,9 +183,13 @@ class OnlineLearner(BaseEstimator, ABC):
         self._check_rows(row, ONE)
         return row
 
-    def _check_rows(self, X: Array, weight: Array) -> None:
+    def _check_rows(self, X: Array | SparseRows, weight: Array) -> None:
         bound, reach = self._largest
-        validate.rows(X, weight, bound, reach, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        if isinstance(X, SparseRows):
+            X.check(weight, bound, reach, names)
+        else:
+            validate.rows(X, weight, bound, reach, names)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a block of rows, in order."""
@@ -169,6 +210,28 @@ class OnlineLearner(BaseEstimator, ABC):
         out = self._new_forecasts(X.shape[0])
         self._forecast(X, out)
         return out
+
+    def _forecast_of_one(self, x: Any) -> Array:
+        if "state_" not in self.__dict__:
+            check_is_fitted(self, "state_")
+        row = self._row(x)
+        out = self._new_forecasts(1)
+        self._forecast(row, out)
+        return out
+
+    def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
+        """Learn from one row. (A classifier's first needs `classes`, unless a block has been learned before.)"""
+        if "state_" in self.__dict__:
+            row = self._row(x)
+            self._run(row, self._target(y, classes), ONE, self._new_forecasts(1))
+        else:
+            block = x if sparse.issparse(x) else np.reshape(x, (1, -1))
+            self.partial_fit(block, np.asarray(y)[None, :] if np.ndim(y) == 1 else [y], classes)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
 
     def save(self, path: str | Path) -> None:
         """Write hyper-parameters, classes and state to one file, without pickle. `noregret.load` reads it."""
@@ -204,6 +267,15 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         self._check_declared(classes)
         return self._labels.distributions(y)
 
+    def _target(self, y: Any, classes: Any) -> Array:
+        self._check_declared(classes)
+        if np.ndim(y) == 1:
+            return self._labels.distributions(np.asarray(y)[None, :])
+        k = self._labels.code.get(y, -1)
+        if k < 0:
+            raise self._labels.unknown(y, 0)
+        return self._labels.one_hot[k : k + 1]
+
     def _check_declared(self, classes: Any) -> None:
         if classes is not None and list(classes) != self.classes_.tolist():
             raise ValueError(f"classes={list(classes)} differs from those of the first call, {self.classes_.tolist()}.")
@@ -233,31 +305,16 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         winners = np.argmax(self._forecasts(X), axis=1)
         return self.classes_[winners]
 
-    def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
-        """Learn from one row. (The first needs `classes`, unless a block has been learned before.)"""
-        if "state_" not in self.__dict__:
-            self.partial_fit(np.reshape(x, (1, -1)), np.asarray(y)[None, :] if np.ndim(y) == 1 else [y], classes)
-            return
-        self._check_declared(classes)
-        row = self._row(x)
-        if np.ndim(y) == 1:
-            Y = self._labels.distributions(np.asarray(y)[None, :])
-        else:
-            k = self._labels.code.get(y, -1)
-            if k < 0:
-                raise self._labels.unknown(y, 0)
-            Y = self._labels.one_hot[k : k + 1]
-        self._run(row, Y, ONE, np.empty((1, self._n_classes)))
-
     def predict_proba_one(self, x: Any) -> Array:
         """Probabilities (K,) of one row."""
-        if "state_" not in self.__dict__:
-            check_is_fitted(self, "state_")
-        row = self._row(x)
-        out = np.empty((1, self._n_classes))
-        self._forecast(row, out)
+        out = self._forecast_of_one(x)
         to_probabilities(out)
         return out[0]
+
+    def predict_one(self, x: Any) -> Any:
+        """The most probable class of one row."""
+        winner = int(np.argmax(self._forecast_of_one(x)))
+        return self.classes_[winner]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -275,18 +332,10 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
             raise ValueError(f"{type(self).__name__} forecasts numbers; it takes no classes.")
 
     def _targets(self, y: Any, classes: Any) -> Array:
-        targets = np.asarray(y, dtype=np.float64)
-        if targets.ndim == 2 and targets.shape[1] == 1:
-            from sklearn.utils import column_or_1d
+        return validate.numbers(y, LARGEST_TARGET)
 
-            targets = column_or_1d(targets, warn=True)
-        if targets.ndim != 1:
-            raise ValueError(f"y has shape {targets.shape}: give one number a row.")
-        bad = ~(np.abs(targets) < 1e150)
-        if bad.any():
-            i = int(np.argmax(bad))
-            raise BadRow(f"row {i}: y = {targets[i]}. Targets are finite numbers (not NaN or inf) below 1e150.")
-        return validate.writable(targets)
+    def _target(self, y: Any, classes: Any) -> Array:
+        return self._targets([y], classes)
 
     def _new_forecasts(self, n: int) -> Array:
         return np.empty(n)
@@ -299,34 +348,13 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         """Forecasts (n,). Changes nothing."""
         return self._forecasts(X)
 
-    def learn_one(self, x: Any, y: float) -> None:
-        """Learn from one row."""
-        if "state_" not in self.__dict__:
-            self.partial_fit(np.reshape(x, (1, -1)), [y])
-            return
-        row = self._row(x)
-        self._run(row, self._targets([y], None), ONE, np.empty(1))
-
     def predict_one(self, x: Any) -> float:
         """The forecast of one row."""
-        if "state_" not in self.__dict__:
-            check_is_fitted(self, "state_")
-        row = self._row(x)
-        out = np.empty(1)
-        self._forecast(row, out)
-        return float(out[0])
+        return float(self._forecast_of_one(x)[0])
 
 
 @kernel
 def to_probabilities(logits: Array) -> None:
     """softmax of every row, in place."""
     for t in range(logits.shape[0]):
-        top = logits[t, 0]
-        for k in range(1, logits.shape[1]):
-            top = max(top, logits[t, k])
-        total = 0.0
-        for k in range(logits.shape[1]):
-            logits[t, k] = np.exp(logits[t, k] - top)
-            total += logits[t, k]
-        for k in range(logits.shape[1]):
-            logits[t, k] /= total
+        softmax(logits[t], logits[t])

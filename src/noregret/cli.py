@@ -73,16 +73,12 @@ def race(
         results = run_race(played, field, lambda name, done: progress.update(task, description=name, advance=done))
     console.print(_table(results))
     console.print(
-        "Regret certificate: the total log loss is at most this much above that of the best "
-        f"comparator of radius {played.radius:.3g}, "
-        "on these very rows; 'none' where the constants chosen have no proof.",
+        "Regret certificate: the total loss is at most this much above that of the best comparator of "
+        f"radius {played.radius:.3g}, on these very rows; 'none' where nothing is proved. It is in the learner's own "
+        "loss: the log loss, or where none is shown the hinge loss (Perceptron: mistakes minus hinge loss), and for "
+        "Vovk-Azoury-Warmuth the squared loss of -1 and +1.",
         style="dim",
     )
-    if any(r.log_loss is None for r in results):
-        console.print(
-            "Vovk-Azoury-Warmuth forecasts -1 or +1 under the squared loss; its certificate is in that loss.",
-            style="dim",
-        )
 
 
 def _certificate(value: float | None) -> str:

@@ -48,6 +48,21 @@ def sigmoid(a: float) -> float:
 
 
 @kernel
+def softmax(z: Array, p: Array) -> float:
+    """p = softmax(z); returns lse(z)."""
+    top = z[0]
+    for a in range(1, z.size):
+        top = max(top, z[a])
+    total = 0.0
+    for a in range(z.size):
+        p[a] = math.exp(z[a] - top)
+        total += p[a]
+    for a in range(z.size):
+        p[a] /= total
+    return top + math.log(total)
+
+
+@kernel
 def value(code: int, z: float, y: float) -> float:
     """The loss of the forecast z under the target y (for margin losses y = +1 or -1).
 
@@ -96,7 +111,7 @@ def slope(code: int, z: float, y: float) -> float:
 
 
 @kernel
-def _largest(z: Array, but: int) -> int:
+def rival(z: Array, but: int) -> int:
     """The first index of the largest entry, other than `but`; -1 if there is none."""
     best = -1
     for j in range(z.shape[0]):
@@ -116,15 +131,15 @@ def value_multiclass(code: int, z: Array, k: int) -> float:
     1.386294
     """
     if code == SOFTMAX:
-        top = _largest(z, -1)
+        top = rival(z, -1)
         rest = 0.0  # without the leading class, whose e^0 = 1 would swallow small losses
         for j in range(z.shape[0]):
             if j != top:
                 rest += math.exp(z[j] - z[top])
         return (z[top] - z[k]) + math.log1p(rest)
     if code == MULTICLASS_HINGE:
-        rival = _largest(z, k)
-        return max(1.0 + (z[rival] - z[k]), 0.0) if rival >= 0 else 0.0
+        j = rival(z, k)
+        return max(1.0 + (z[j] - z[k]), 0.0) if j >= 0 else 0.0
     return math.nan
 
 
@@ -140,23 +155,18 @@ def slope_multiclass(code: int, z: Array, k: int, out: Array) -> None:
     """
     K = z.shape[0]
     if code == SOFTMAX:
-        top = _largest(z, -1)
-        total = 0.0
-        for j in range(K):
-            out[j] = math.exp(z[j] - z[top])
-            total += out[j]
+        softmax(z, out)
         others = 0.0
         for j in range(K):
-            out[j] /= total
             if j != k:
                 others += out[j]
         out[k] = -others  # p_k - 1 without the cancellation
     elif code == MULTICLASS_HINGE:
-        rival = _largest(z, k)
         for j in range(K):
             out[j] = 0.0
-        if rival >= 0 and 1.0 + (z[rival] - z[k]) > 0.0:
-            out[rival] = 1.0
+        j = rival(z, k)
+        if j >= 0 and 1.0 + (z[j] - z[k]) > 0.0:
+            out[j] = 1.0
             out[k] = -1.0
     else:
         for j in range(K):

@@ -9,18 +9,19 @@ is ever run.
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 import noregret
-from noregret.base import OnlineClassifier, OnlineLearner
+from noregret.base import OnlineLearner
 from noregret.labels import Labels, as_labels
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def save(learner: OnlineLearner, path: str | Path) -> None:
     arrays = {f"state.{name}": array for name, array in learner.state_._asdict().items()}
     if hasattr(learner, "feature_names_in_"):
         header["feature_names"] = [str(name) for name in learner.feature_names_in_]
-    if isinstance(learner, OnlineClassifier):
+    if hasattr(learner, "classes_"):
         if learner.classes_.dtype.kind == "O":
             header["classes"] = [_plain("classes", label) for label in learner.classes_.tolist()]
         else:
@@ -72,7 +73,32 @@ def _plain(name: str, value: Any) -> Any:
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise ValueError(f"{name}={value!r} cannot be saved: only numbers, text, True, False and None can.")
+    if isinstance(value, _recipes().get(type(value).__name__, ())):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}  # type: ignore[arg-type]
+        return {"recipe": type(value).__name__} | {key: _plain(name, part) for key, part in fields.items()}
+    if isinstance(value, tuple):
+        return [_plain(name, part) for part in value]
+    raise ValueError(
+        f"{name}={value!r} cannot be saved: only numbers, text, True, False, None, and the sets, schedules and stumps "
+        "of noregret can."
+    )
+
+
+def _recipes() -> dict[str, type]:
+    """The frozen dataclasses that may be hyper-parameters."""
+    from noregret import domains
+    from noregret.first_order import base_functions, schedules
+
+    kinds = [*get_args(domains.Domain), *schedules.Schedule.__subclasses__(), base_functions.Stumps]
+    return {kind.__name__: kind for kind in kinds}
+
+
+def _param(value: Any) -> Any:
+    """What `_plain` made plain."""
+    if not isinstance(value, dict):
+        return value
+    fields = {key: tuple(part) if isinstance(part, list) else part for key, part in value.items() if key != "recipe"}
+    return _recipes()[value["recipe"]](**fields)
 
 
 def load(path: str | Path) -> Any:
@@ -119,11 +145,11 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str) -
         raise ValueError(
             f"{path} holds a {name!r}: no learner of that name is known. Import the module that defines it first."
         )
-    learner = kind(**header["params"])
+    learner = kind(**{name: _param(value) for name, value in header["params"].items()})
     learner.n_features_in_ = int(header["n_features"])
     if "feature_names" in header:
         learner.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-    if isinstance(learner, OnlineClassifier):
+    if "classes" in arrays or "classes" in header:
         classes = arrays["classes"] if "classes" in arrays else as_labels(header["classes"])
         learner._meet_classes(Labels(classes))
     learner._begin(learner.n_features_in_)

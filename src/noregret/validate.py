@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noregret._jit import summing_kernel
 from noregret._types import Array
 from noregret.errors import BadRow
+
+Number = TypeVar("Number", bound=np.generic)
 
 # Beyond this |x|^2 / regularization the products of the second-order machine leave floating point.
 LARGEST_SCALE = 1e305
@@ -27,24 +30,24 @@ def _column(names: Sequence[str] | None, j: int) -> str:
     return f"column {j}" if names is None else f"column {j} ({names[j]!r})"
 
 
-def rows(X: Array, weight: Array, bound: float, reach: float, names: Sequence[str] | None) -> None:
+def rows(X: Array, weight: Array, bound: float, reach: float, names: Sequence[str] | None, first: int = 0) -> None:
     """Refuse NaN, infinity, rows beyond the declared `bound`, and rows whose squares leave floating point.
 
-    One pass when all is well: a NaN or an infinity shows in the largest square.
+    Rows are numbered from `first`. One pass when all is well: a NaN or an infinity shows in the largest square.
     """
     square = largest_square(X)
     heaviest = max(1.0, float(weight.max()))
     if square <= bound * bound and square * heaviest <= reach * reach:
         return
     weight = np.broadcast_to(weight, X.shape[0])
-    _finite(X, names)
+    _finite(X, names, first)
     top = np.abs(X).max(axis=1)
     norms = top * np.sqrt(((X / np.where(top > 0, top, 1.0)[:, None]) ** 2).sum(axis=1))  # without overflow
     beyond = norms > bound * (1 + 1e-12)
     if beyond.any():
         i = int(np.argmax(beyond))
         raise BadRow(
-            f"row {i}: |x| = {norms[i]:.6g} is beyond feature_bound = {bound:.6g}. Scale the row down, raise "
+            f"row {first + i}: |x| = {norms[i]:.6g} is beyond feature_bound = {bound:.6g}. Scale the row down, raise "
             "feature_bound, or leave it None so that each row uses its own norm. Nothing was learned from this call."
         )
     absurd = ~(norms * np.sqrt(np.maximum(weight, 1.0)) <= reach)
@@ -52,7 +55,7 @@ def rows(X: Array, weight: Array, bound: float, reach: float, names: Sequence[st
         i = int(np.argmax(absurd))
         j = int(np.argmax(np.abs(X[i])))
         raise BadRow(
-            f"row {i}, {_column(names, j)}: {X[i, j]:.6g} (row norm {norms[i]:.6g}, weight "
+            f"row {first + i}, {_column(names, j)}: {X[i, j]:.6g} (row norm {norms[i]:.6g}, weight "
             f"{weight[i]:.6g}) is too large for "
             "floating point arithmetic. Scale the features, for example to unit variance. Nothing "
             "was learned from this call."
@@ -73,14 +76,14 @@ def largest_square(X: Array) -> float:
     return largest
 
 
-def _finite(X: Array, names: Sequence[str] | None) -> None:
+def _finite(X: Array, names: Sequence[str] | None, first: int) -> None:
     finite = np.isfinite(X)
     if finite.all():
         return
     i, j = np.argwhere(~finite)[0]
     value = "NaN" if math.isnan(X[i, j]) else f"{X[i, j]}"
     raise BadRow(
-        f"row {i}, {_column(names, j)}: {value}. Input contains NaN or inf: drop the row, or fill the value in "
+        f"row {first + i}, {_column(names, j)}: {value}. Input contains NaN or inf: drop the row, or fill the value in "
         "(for example with the column's mean) before learning. Nothing was learned from this call."
     )
 
@@ -104,6 +107,22 @@ def weights(sample_weight: Any, n: int) -> Array:
     return writable(weight)
 
 
+def numbers(y: Any, largest: float) -> Array:
+    """One finite target a row, below `largest` in size."""
+    targets = np.asarray(y, dtype=np.float64)
+    if targets.ndim == 2 and targets.shape[1] == 1:
+        from sklearn.utils import column_or_1d
+
+        targets = column_or_1d(targets, warn=True)
+    if targets.ndim != 1:
+        raise ValueError(f"y has shape {targets.shape}: give one number a row.")
+    bad = ~(np.abs(targets) < largest)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise BadRow(f"row {i}: y = {targets[i]}. Targets are finite numbers (not NaN or inf) below {largest:.0e}.")
+    return writable(targets)
+
+
 def label_distributions(y: Array, n_classes: int | None) -> None:
     """Soft labels: each row a distribution over the classes."""
     if n_classes is not None and y.shape[1] != n_classes:
@@ -121,7 +140,7 @@ def label_distributions(y: Array, n_classes: int | None) -> None:
         raise BadRow(f"row {i}: label probabilities sum to {total[i]:.6g}. Divide each row of y by its sum.")
 
 
-def writable(array: Array) -> Array:
+def writable(array: NDArray[Number]) -> NDArray[Number]:
     """The array itself, or a copy if it is read-only: kernels are compiled for writable C-order arrays only."""
     array = np.ascontiguousarray(array)
     return array if array.flags.writeable else array.copy()

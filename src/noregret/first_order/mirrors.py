@@ -43,28 +43,36 @@ from scipy.special import xlogy
 
 from noregret._jit import kernel, summing_kernel
 from noregret._types import Array
+from noregret.domains import Ball, Box, Domain, RowBall, WholeSpace
 
 EUCLIDEAN, ENTROPY, PNORM, POWER = range(4)
-WHOLE, BALL, SIMPLEX, SUBSIMPLEX, OCTAHEDRON = range(5)
+WHOLE, BALL, SIMPLEX, SUBSIMPLEX, OCTAHEDRON, BOX = range(6)
 
 PROXIES = {"euclidean": EUCLIDEAN, "entropy": ENTROPY, "p-norm": PNORM, "power": POWER}
-DOMAINS = {"whole": WHOLE, "ball": BALL, "simplex": SIMPLEX, "subsimplex": SUBSIMPLEX, "octahedron": OCTAHEDRON}
+DOMAINS = {
+    "whole": WHOLE,
+    "ball": BALL,
+    "simplex": SIMPLEX,
+    "subsimplex": SUBSIMPLEX,
+    "octahedron": OCTAHEDRON,
+    "box": BOX,
+}
 
 # The sets on which each proxy has a mirror step.
 MIRRORS = {
-    "euclidean": ("simplex", "subsimplex", "octahedron", "ball", "whole"),
+    "euclidean": ("simplex", "subsimplex", "octahedron", "ball", "box", "whole"),
     "entropy": ("simplex", "subsimplex", "octahedron"),
     "p-norm": ("simplex", "subsimplex", "octahedron", "whole"),
     "power": ("simplex", "subsimplex", "octahedron"),
 }
 _WHY_NOT = {
-    ("entropy", "ball"): "it is defined for weights that are non-negative, or are differences of such",
-    ("entropy", "whole"): "it is defined for weights that are non-negative, or are differences of such",
-    ("p-norm", "ball"): "it is made for sets bounded in the l1 norm, and on the ball the step has no simple form",
-    ("power", "ball"): "it is made for sets bounded in the l1 norm, and on the ball the step has no simple form",
-    ("power", "whole"): "it is not strongly convex there: its curvature falls to 0 as the weights grow",
+    "entropy": "it is defined for weights that are non-negative, or are differences of such",
+    "p-norm": "it is made for sets bounded in the l1 norm, and on others the step has no simple form",
+    "power": "it is made for sets bounded in the l1 norm: elsewhere its curvature falls to 0 as the weights grow",
 }
 
+INVERSE_FACTORIALS = tuple(1.0 / math.factorial(i) for i in range(12, -1, -1))
+LEAST_EXPONENT = -708.0  # of which e^x has all its digits
 TINY = 1e-300  # a temperature below it would turn 0/0 into NaN
 
 
@@ -78,14 +86,46 @@ def total(x: Array) -> float:
 
 
 @kernel
+def lowest(x: Array) -> float:
+    """The least entry; in four running minima, which a processor takes at once."""
+    a, b, c, d = x[0], x[0], x[0], x[0]
+    whole = x.size - x.size % 4
+    for j in range(0, whole, 4):
+        a, b, c, d = min(a, x[j]), min(b, x[j + 1]), min(c, x[j + 2]), min(d, x[j + 3])
+    for j in range(whole, x.size):
+        a = min(a, x[j])
+    return min(min(a, b), min(c, d))
+
+
+@kernel
+def exponentials(x: Array) -> None:
+    """x = e^x for every x <= 0, to the last digit; below -708 it is 0.
+
+    A call of `exp` an entry would be most of what a row costs. Here e^x = 2^k e^r with |r| <= ln(2)/2, e^r by its
+    series and 2^k by its exponent's bits, which a processor does for several entries at once.
+    """
+    bits = np.empty(x.size, dtype=np.int64)
+    powers = bits.view(np.float64)
+    for j in range(x.size):
+        a = max(x[j], LEAST_EXPONENT)
+        k = math.floor(a * 1.4426950408889634 + 0.5)
+        r = (a - k * 0.6931471803691238) - k * 1.9082149292705877e-10  # k ln 2, its leading digits first
+        p = 1 / 6227020800
+        for c in INVERSE_FACTORIALS:
+            p = p * r + c
+        bits[j] = (int(k) + 1023) << 52 if x[j] >= LEAST_EXPONENT else 0
+        x[j] = p
+    for j in range(x.size):
+        x[j] *= powers[j]
+
+
+@kernel
 def entropy_simplex(zeta: Array, beta: float, lam: float, out: Array) -> None:
     """out = lam softmax(-zeta / beta), eq. (10): differences first, so that nothing overflows."""
-    beta = max(beta, TINY)
-    low = np.inf
+    low, heat = lowest(zeta), 1.0 / max(beta, TINY)
     for j in range(zeta.size):
-        low = min(low, zeta[j])
-    for j in range(zeta.size):
-        out[j] = math.exp((low - zeta[j]) / beta)
+        out[j] = (low - zeta[j]) * heat
+    exponentials(out)
     scale = lam / total(out)
     for j in range(zeta.size):
         out[j] *= scale
@@ -94,13 +134,11 @@ def entropy_simplex(zeta: Array, beta: float, lam: float, out: Array) -> None:
 @kernel
 def entropy_subsimplex(zeta: Array, beta: float, lam: float, out: Array) -> None:
     """The first M weights of the simplex with one more base function, 0, whose zeta stays 0."""
-    beta = max(beta, TINY)
-    low = 0.0
+    low, heat = min(lowest(zeta), 0.0), 1.0 / max(beta, TINY)
     for j in range(zeta.size):
-        low = min(low, zeta[j])
-    for j in range(zeta.size):
-        out[j] = math.exp((low - zeta[j]) / beta)
-    scale = lam / (total(out) + math.exp(low / beta))
+        out[j] = (low - zeta[j]) * heat
+    exponentials(out)
+    scale = lam / (total(out) + math.exp(low * heat))
     for j in range(zeta.size):
         out[j] *= scale
 
@@ -272,6 +310,10 @@ def mirror_step(proxy: int, domain: int, lam: float, zeta: Array, beta: float, o
         beta = max(beta, TINY)
         for j in range(zeta.size):
             out[j] = -zeta[j] / beta
+    elif proxy == EUCLIDEAN and domain == BOX:
+        beta = max(beta, TINY)
+        for j in range(zeta.size):
+            out[j] = min(max(-zeta[j] / beta, -lam), lam)
     else:
         power_step(proxy, domain, zeta, beta, lam, out)
 
@@ -360,12 +402,12 @@ class Mirror:
     Parameters
     ----------
     proxy : {"euclidean", "entropy", "p-norm", "power"}
-    domain : {"simplex", "subsimplex", "octahedron", "ball", "whole"}
+    domain : {"simplex", "subsimplex", "octahedron", "ball", "box", "whole"}
         `MIRRORS` lists the pairs that have a mirror step.
     dimension : int
         M, the number of weights.
     size : float
-        lam: the sum of the weights, or the bound on their l1 norm, or the radius of the ball. In the whole space
+        lam: the sum of the weights, or the bound on their l1 norm, or the radius of the ball or box. In the whole space
         it is the scale of (35), and the Euclidean proxy ignores it.
 
     Examples
@@ -378,8 +420,8 @@ class Mirror:
     >>> Mirror("power", "whole", dimension=3)
     Traceback (most recent call last):
     ...
-    ValueError: proxy='power' has no step on domain='whole': it is not strongly convex there: its curvature falls \
-to 0 as the weights grow. Its sets are ('simplex', 'subsimplex', 'octahedron').
+    ValueError: proxy='power' has no step on domain='whole': it is made for sets bounded in the l1 norm: elsewhere its \
+curvature falls to 0 as the weights grow. Its sets are ('simplex', 'subsimplex', 'octahedron').
 
     References
     ----------
@@ -398,13 +440,27 @@ to 0 as the weights grow. Its sets are ('simplex', 'subsimplex', 'octahedron').
             raise ValueError(f"domain={self.domain!r} is unknown: choose one of {sorted(DOMAINS)}.")
         if self.domain not in MIRRORS[self.proxy]:
             raise ValueError(
-                f"proxy={self.proxy!r} has no step on domain={self.domain!r}: {_WHY_NOT[self.proxy, self.domain]}. "
+                f"proxy={self.proxy!r} has no step on domain={self.domain!r}: {_WHY_NOT[self.proxy]}. "
                 f"Its sets are {MIRRORS[self.proxy]}."
             )
         if self.dimension < 1:
             raise ValueError(f"dimension={self.dimension!r} must be at least 1.")
         if not (math.isfinite(self.size) and self.size > 0.0):
             raise ValueError(f"size={self.size!r} must be positive and finite.")
+
+    @classmethod
+    def on(cls, proxy: str, domain: Domain, dimension: int) -> Mirror:
+        """The mirror of a set of `noregret.domains`.
+
+        >>> from noregret.domains import Simplex
+        >>> Mirror.on("entropy", Simplex(2.0), dimension=3).spread.__round__(4)  # 2 ln 3
+        2.1972
+        """
+        if isinstance(domain, RowBall) or not isinstance(domain, Domain):
+            raise ValueError(f"domain={domain!r} has no mirror step: its sets are {MIRRORS['euclidean']}.")
+        name = "whole" if isinstance(domain, WholeSpace) else type(domain).__name__.lower()
+        size = domain.radius if isinstance(domain, Ball | Box) else getattr(domain, "size", 1.0)
+        return cls(proxy, name, dimension, size)
 
     @property
     def codes(self) -> tuple[int, int]:
@@ -448,7 +504,7 @@ to 0 as the weights grow. Its sets are ('simplex', 'subsimplex', 'octahedron').
         if self.proxy == "entropy":
             return lam * math.log({"simplex": M, "subsimplex": M + 1, "octahedron": 2 * M}[self.domain])
         if self.proxy == "euclidean":
-            return 0.5 * lam * lam * (1.0 - 1.0 / M if centred else 1.0)
+            return 0.5 * lam * lam * {"simplex": 1.0 - 1.0 / M, "box": float(M)}.get(self.domain, 1.0)
         if self.proxy == "p-norm":
             return 0.5 * (1.0 - M ** (-2.0 * s / (1.0 + s)) if centred else 1.0)
         return lam * lam / (s * (s + 1.0)) * (1.0 - M**-s if centred else 1.0)

@@ -5,8 +5,9 @@ A schedule gives round t = 1, 2, ... a step gamma_t and a temperature beta_t. Th
 last weights with the rate :math:`\gamma_t / \beta_t`. Multiplying both by one number changes neither scheme (`mda`,
 Remark 4, fears it might).
 
-The frozen dataclasses are what a user writes; `code` and `number` are what the kernels read. AdaGrad's steps
-depend on the gradients seen, so they come as accumulators: a number or a vector of a learner's state, and a kernel.
+The frozen dataclasses are what a user writes; `code` and `number` are what the kernels read. Where a step depends on
+the gradients seen, `rate` reads what a learner's tally has of them; AdaGrad's steps, one a coordinate, are a kernel of
+their own.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from typing import ClassVar
 from noregret._jit import inlined_kernel, kernel
 from noregret._types import Array
 from noregret.first_order.mirrors import Mirror
+from noregret.validate import positive
 
-CONSTANT, INVERSE_ROOT, INVERSE_TIME, GROWING, HORIZON = range(5)
+CONSTANT, INVERSE_ROOT, INVERSE_TIME, GROWING, HORIZON, OBSERVED_ROOT, ADAGRAD_NORM, ADAGRAD = range(8)
 
 
 @inlined_kernel
@@ -45,12 +47,18 @@ def temperature(code: int, number: float, t: int) -> float:
     return 1.0
 
 
-@kernel
-def adagrad_norm(u: Array, eta: float, tally: Array) -> float:
-    """Add |u|^2 to tally[0]; the step is eta / sqrt(tally[0]), or 0 while every gradient has been 0."""
-    for j in range(u.size):
-        tally[0] += u[j] * u[j]
-    return eta / math.sqrt(tally[0]) if tally[0] > 0.0 else 0.0
+@inlined_kernel
+def rate(code: int, number: float, t: int, largest: float, squares: float) -> float:
+    """gamma_t / beta_t: the step of an eager scheme in round t = 1, 2, ...
+
+    `largest` and `squares` are the largest norm and the sum of squared norms of the gradients so far, this round's
+    included; while both are 0 there is no step.
+    """
+    if code == OBSERVED_ROOT:
+        return number / (largest * math.sqrt(t)) if largest > 0.0 else 0.0
+    if code == ADAGRAD_NORM:
+        return number / math.sqrt(squares) if squares > 0.0 else 0.0
+    return step(code, number, t) / temperature(code, number, t)
 
 
 @kernel
@@ -59,11 +67,6 @@ def adagrad(u: Array, eta: float, squares: Array, steps: Array) -> None:
     for j in range(u.size):
         squares[j] += u[j] * u[j]
         steps[j] = eta / math.sqrt(squares[j]) if squares[j] > 0.0 else 0.0
-
-
-def _positive(name: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0.0):
-        raise ValueError(f"{name}={value!r} must be positive and finite.")
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ class ConstantStep(Schedule):
     code: ClassVar[int] = CONSTANT
 
     def __post_init__(self) -> None:
-        _positive("eta", self.eta)
+        positive("eta", self.eta)
 
     @property
     def number(self) -> float:
@@ -127,14 +130,12 @@ class InverseRootStep(Schedule):
     code: ClassVar[int] = INVERSE_ROOT
 
     def __post_init__(self) -> None:
-        _positive("eta", self.eta)
+        positive("eta", self.eta)
 
     @classmethod
     def of_ball(cls, radius: float, gradient: float) -> InverseRootStep:
         """The eta of the bound, for a ball of `radius` and gradients of norm at most `gradient`."""
-        _positive("radius", radius)
-        _positive("gradient", gradient)
-        return cls(math.sqrt(2.0) * radius / gradient)
+        return cls(math.sqrt(2.0) * positive("radius", radius) / positive("gradient", gradient))
 
     @property
     def number(self) -> float:
@@ -157,7 +158,7 @@ class InverseTimeStep(Schedule):
     code: ClassVar[int] = INVERSE_TIME
 
     def __post_init__(self) -> None:
-        _positive("sigma", self.sigma)
+        positive("sigma", self.sigma)
 
     @property
     def number(self) -> float:
@@ -185,7 +186,7 @@ class GrowingTemperature(Schedule):
     code: ClassVar[int] = GROWING
 
     def __post_init__(self) -> None:
-        _positive("beta", self.beta)
+        positive("beta", self.beta)
 
     @classmethod
     def of(cls, mirror: Mirror, gradient: float) -> GrowingTemperature:
@@ -219,8 +220,8 @@ class KnownHorizon(Schedule):
     code: ClassVar[int] = HORIZON
 
     def __post_init__(self) -> None:
-        _positive("beta", self.beta)
-        _positive("horizon", self.horizon)
+        positive("beta", self.beta)
+        positive("horizon", self.horizon)
 
     @classmethod
     def of(cls, mirror: Mirror, gradient: float, horizon: int) -> KnownHorizon:
@@ -234,7 +235,7 @@ class KnownHorizon(Schedule):
 
 
 def _best_temperature(mirror: Mirror, gradient: float, factor: float) -> float:
-    _positive("gradient", gradient)
+    positive("gradient", gradient)
     if math.isinf(mirror.spread):
         raise ValueError(
             f"proxy={mirror.proxy!r} on domain={mirror.domain!r} is unbounded, so no temperature is best: give beta."
@@ -245,32 +246,65 @@ def _best_temperature(mirror: Mirror, gradient: float, factor: float) -> float:
 
 
 @dataclass(frozen=True)
-class AdaGradNorm:
+class ObservedRootStep(Schedule):
+    r"""gamma_t = eta / (G_t sqrt(t)), G_t the largest gradient so far, this round's included.
+
+    **Guarantee.** That of `InverseRootStep` with :math:`\eta = \sqrt2\,U`, for G the largest gradient there was: the
+    steps only fall, and in round t no gradient is larger than :math:`G_t`. No bound need be known beforehand.
+
+    >>> ObservedRootStep.of_ball(radius=2.0).eta.__round__(4)
+    2.8284
+    """
+
+    eta: float
+    code: ClassVar[int] = OBSERVED_ROOT
+
+    def __post_init__(self) -> None:
+        positive("eta", self.eta)
+
+    @classmethod
+    def of_ball(cls, radius: float) -> ObservedRootStep:
+        """The eta of the bound, for a ball of `radius`."""
+        return cls(math.sqrt(2.0) * positive("radius", radius))
+
+    @property
+    def number(self) -> float:
+        """Eta."""
+        return self.eta
+
+
+@dataclass(frozen=True)
+class AdaGradNorm(Schedule):
     r"""Step eta over the root of the sum of all squared gradients so far, this round's included.
 
     **Guarantee.** Projected gradient descent on a set of l2 diameter D: regret is at most
     :math:`(D^2/(2\eta) + \eta) \sqrt{\sum_t |u_t|^2}`, which for :math:`\eta = D/\sqrt{2}`, see `of_diameter`, is
     :math:`\sqrt{2}\,D \sqrt{\sum_t |u_t|^2}`: sqrt 2 times what the best constant step in hindsight would give from the
-    worst start. No bound on the gradients is needed. The kernel is `adagrad_norm`.
+    worst start. No bound on the gradients is needed.
 
     >>> AdaGradNorm.of_diameter(2.0).eta.__round__(4)
     1.4142
     """
 
     eta: float
+    code: ClassVar[int] = ADAGRAD_NORM
 
     def __post_init__(self) -> None:
-        _positive("eta", self.eta)
+        positive("eta", self.eta)
 
     @classmethod
     def of_diameter(cls, diameter: float) -> AdaGradNorm:
         """The eta of the bound."""
-        _positive("diameter", diameter)
-        return cls(diameter / math.sqrt(2.0))
+        return cls(positive("diameter", diameter) / math.sqrt(2.0))
+
+    @property
+    def number(self) -> float:
+        """Eta."""
+        return self.eta
 
 
 @dataclass(frozen=True)
-class AdaGrad:
+class AdaGrad(Schedule):
     r"""`AdaGradNorm` for each coordinate by itself (Duchi, Hazan and Singer 2011, the diagonal version).
 
     **Guarantee.** On a box whose sides are at most D long, each coordinate clipped by itself: regret is at most
@@ -282,12 +316,17 @@ class AdaGrad:
     """
 
     eta: float
+    code: ClassVar[int] = ADAGRAD
 
     def __post_init__(self) -> None:
-        _positive("eta", self.eta)
+        positive("eta", self.eta)
 
     @classmethod
     def of_diameter(cls, diameter: float) -> AdaGrad:
         """The eta of the bound, for sides of at most `diameter`."""
-        _positive("diameter", diameter)
-        return cls(diameter / math.sqrt(2.0))
+        return cls(positive("diameter", diameter) / math.sqrt(2.0))
+
+    @property
+    def number(self) -> float:
+        """Eta."""
+        return self.eta

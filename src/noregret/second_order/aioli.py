@@ -15,13 +15,8 @@ from noregret.domains import Ball, Competition
 from noregret.second_order.curvature import kappa
 from noregret.second_order.forecasts import solve_margin
 from noregret.second_order.learner import Constants, SurrogateClassifier
-from noregret.second_order.surrogate import (
-    flush_one,
-    fold_one,
-    look_one,
-    product_one,
-    record,
-)
+from noregret.second_order.surrogate import flush_one, fold_one, look_one, product_one
+from noregret.tally import record
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The K x K algebra of one row: softmax, its Hessian, and the small factorisations.
+"""The K x K algebra of one row: the softmax's Hessian, and the small factorisations.
 
 None of it touches the (K-1) d weights, so none of it counts in what a row costs for large d.
 """
@@ -27,21 +27,6 @@ def dot(a: Array, b: Array) -> float:
 def norm(x: Array) -> float:
     """|x|"""
     return math.sqrt(dot(x, x))
-
-
-@kernel
-def softmax(z: Array, p: Array) -> float:
-    """p = softmax(z); returns lse(z)."""
-    top = z[0]
-    for a in range(1, z.size):
-        top = max(top, z[a])
-    total = 0.0
-    for a in range(z.size):
-        p[a] = math.exp(z[a] - top)
-        total += p[a]
-    for a in range(z.size):
-        p[a] /= total
-    return top + math.log(total)
 
 
 @kernel

@@ -8,11 +8,13 @@ from noregret import bounds
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Competition, RowBall
-from noregret.second_order.algebra import Work, distance, dot, softmax, workspace
+from noregret.losses import softmax
+from noregret.second_order.algebra import Work, distance, dot, workspace
 from noregret.second_order.curvature import kappa
 from noregret.second_order.forecasts import solve_logits
 from noregret.second_order.learner import SurrogateClassifier
-from noregret.second_order.surrogate import absorb, flush, fold, helmert, look, product, record
+from noregret.second_order.surrogate import absorb, flush, fold, helmert, look, product
+from noregret.tally import record
 
 
 class FOLKLORE(SurrogateClassifier):

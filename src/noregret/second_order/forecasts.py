@@ -12,7 +12,8 @@ import numpy as np
 
 from noregret._jit import kernel
 from noregret._types import Array
-from noregret.second_order.algebra import Work, add_identity_and_factor, congruence, hessian_factor, softmax
+from noregret.losses import softmax
+from noregret.second_order.algebra import Work, add_identity_and_factor, congruence, hessian_factor
 
 
 @kernel

@@ -12,7 +12,8 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Ball, Competition
 from noregret.errors import NoBound
-from noregret.second_order.algebra import Work, distance, dot, softmax, workspace
+from noregret.losses import softmax
+from noregret.second_order.algebra import Work, distance, dot, workspace
 from noregret.second_order.curvature import kappa
 from noregret.second_order.expectation import (
     fresh_points,
@@ -23,7 +24,8 @@ from noregret.second_order.expectation import (
 )
 from noregret.second_order.forecasts import solve_logits
 from noregret.second_order.learner import Constants, SurrogateClassifier
-from noregret.second_order.surrogate import ROWS, absorb, flush, fold, helmert, look, product, record
+from noregret.second_order.surrogate import absorb, flush, fold, helmert, look, product
+from noregret.tally import ROWS, record
 
 QUADRATURE, SOBOL, MONTE_CARLO = range(3)
 METHODS = {"quadrature": QUADRATURE, "sobol": SOBOL, "monte-carlo": MONTE_CARLO}

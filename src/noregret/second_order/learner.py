@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 
 from noregret import validate
-from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.errors import NoBound, NoCertificate
 from noregret.second_order import curvature
-from noregret.second_order.surrogate import EXCESS, ROUNDING_SHOWS, ROWS, SCALE, UNEVEN, WIDEST, SurrogateState, start
+from noregret.second_order.surrogate import ROUNDING_SHOWS, SurrogateState, start
+from noregret.tally import EXCESS, ROWS, SCALE, WIDEST, require_unit_weights
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,6 @@ class Constants:
     code: int  # of the curvature's name
     number: float  # the curvature itself, where it is given as a number
     feature_bound: float  # 0: each row uses its own norm
-
-
-def require_unit_weights(tally: Array) -> None:
-    """The theorems speak of rows of weight 1."""
-    if tally[UNEVEN] > 0:
-        raise NoBound("the theorem speaks of rows of weight 1; regret_certificate() covers weights.")
 
 
 def require_precision(scale: float, refusal: type[ValueError]) -> None:

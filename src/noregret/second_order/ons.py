@@ -15,9 +15,11 @@ from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.domains import Ball, Competition
 from noregret.errors import NoBound, NoCertificate
-from noregret.second_order.algebra import dot, norm, softmax
-from noregret.second_order.learner import require_precision, require_unit_weights
-from noregret.second_order.surrogate import EXCESS, ROWS, SCALE, TALLIES, WIDEST, flush, fold, helmert, is_noise, record
+from noregret.losses import softmax
+from noregret.second_order.algebra import dot, norm
+from noregret.second_order.learner import require_precision
+from noregret.second_order.surrogate import flush, fold, helmert, is_noise
+from noregret.tally import EXCESS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
 
 NEWTON = TALLIES  # one more sum than the others keep: of the terms the theorem's own proof adds up
 

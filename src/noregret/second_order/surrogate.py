@@ -13,7 +13,8 @@ One pass a row. The rank-r downdate of round t is not applied at once: `fold` ap
 product of round t+1, so P is streamed through the processor once a row. `flush` applies the last one
 at the end of a block. Entry by entry the arithmetic is the same, so blocks of any length give the same bits.
 
-`tally` holds what the run adds up: see the constants below.
+`tally` holds what the run adds up (tally.py); excess = loss suffered - min_V [lam |V|^2 + sum of the quadratics]:
+the certificate but for lam |W|^2.
 """
 
 from __future__ import annotations
@@ -32,11 +33,7 @@ from noregret.second_order.algebra import (
     dot,
     hessian_factor,
 )
-
-# tally: rows learned, those whose weight is not 1, loss suffered, excess, largest |x|, largest max(1, weight) |x|^2.
-# excess = loss suffered - min_V [lam |V|^2 + sum of the quadratics]: the certificate but for lam |W|^2.
-ROWS, UNEVEN, LOSS, EXCESS, WIDEST, SCALE = range(6)
-TALLIES = 6
+from noregret.tally import TALLIES
 
 # P starts at I / lam, so along a row x its rounding is about 1e-16 |x|^2 / lam. Once that scale passes ROUNDING_SHOWS,
 # the rounding of P may exceed what is promised, and promises are refused.
@@ -64,18 +61,6 @@ def helmert(n_classes: int) -> Array:
         H[j + 1, j] = j + 1.0
         H[:, j] /= math.sqrt((j + 1.0) * (j + 2.0))
     return H
-
-
-@kernel
-def record(tally: Array, weight: float, loss: float, excess: float, size: float) -> None:
-    """Count one row of norm `size`."""
-    tally[ROWS] += 1.0
-    if weight != 1.0:
-        tally[UNEVEN] += 1.0
-    tally[LOSS] += loss
-    tally[EXCESS] += excess
-    tally[WIDEST] = max(tally[WIDEST], size)
-    tally[SCALE] = max(tally[SCALE], max(1.0, weight) * size * size)
 
 
 @kernel

@@ -15,19 +15,9 @@ from noregret._types import Array
 from noregret.base import OnlineRegressor
 from noregret.domains import Competition, WholeSpace
 from noregret.errors import NoBound, NoCertificate
-from noregret.second_order.learner import require_precision, require_unit_weights
-from noregret.second_order.surrogate import (
-    EXCESS,
-    ROWS,
-    SCALE,
-    TALLIES,
-    WIDEST,
-    flush_one,
-    fold_one,
-    look_one,
-    product_one,
-    record,
-)
+from noregret.second_order.learner import require_precision
+from noregret.second_order.surrogate import flush_one, fold_one, look_one, product_one
+from noregret.tally import EXCESS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
 
 HIGHEST = TALLIES  # one more sum than the others keep: the largest |y|
 
