@@ -20,5 +20,6 @@ imports:  ## imports go one way
 check:  ## all that CI runs
 	bash .ci/run
 
-bench:  ## measure the second-order learners
+bench:  ## measure the learners against floors and rivals
 	$(PYTHON) -m benchmarks.second_order
+	$(PYTHON) -m benchmarks.first_order

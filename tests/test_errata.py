@@ -14,7 +14,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp, softmax
 
-from noregret import AIOLI, FOLKLORE, GAF, NoBound, VovkAzouryWarmuth, bounds
+from noregret import AIOLI, FOLKLORE, GAF, NoBound, Perceptron, VovkAzouryWarmuth, bounds
+from noregret.losses import HINGE, LOGISTIC, loss, slope, value
 from noregret.second_order.forecasts import solve_margin
 from reference import ReferenceAIOLI, ReferenceFOLKLORE, ReferenceGAF, ReferenceVAW, curvature
 
@@ -420,3 +421,29 @@ def test_folklore_appendix_e_forgets_a_half_and_x_zero() -> None:
     assert worst(learner.forecast(zero), np.zeros(K)) < 1e-15
     ours = FOLKLORE(radius=2.0).fit(*stream)
     assert worst(ours.predict_proba([zero])[0], np.full(K, 1 / K)) < 1e-15
+
+
+def test_the_perceptrons_lower_bound_subtracts_the_hinge_losses() -> None:
+    """|w| |u| >= M - sum of hinge losses, and not M + sum."""
+    learner = Perceptron().partial_fit([[1.0]], [1], classes=[-1, 1])
+    norm, hinge = np.linalg.norm(learner.coef_) * 0.5, 0.5
+    assert learner.mistakes_ - hinge <= norm == learner.regret_certificate(0.5)
+    assert learner.mistakes_ + hinge > norm
+
+
+def test_the_hinge_loss_has_its_kink_at_one() -> None:
+    step = 1e-3
+    for z, kink in ((0.0, False), (1.0, True)):
+        values = [value(HINGE, z + side * step, 1.0) for side in (-1, 0, 1)]
+        left, right = (values[1] - values[0]) / step, (values[2] - values[1]) / step
+        assert (abs(left - right) > 0.5) == kink
+    assert slope(HINGE, 1.0, 1.0) == 0.0
+
+
+def test_a_positive_second_derivative_is_not_strong_convexity() -> None:
+    w, u, sigma = 20.0, 40.0, 0.1
+    curvature_there = expit(w) * expit(-w)
+    assert 0 < curvature_there < 1e-8
+    below = value(LOGISTIC, w, 1.0) + slope(LOGISTIC, w, 1.0) * (u - w) + sigma / 2 * (u - w) ** 2
+    assert value(LOGISTIC, u, 1.0) < below
+    assert loss("logistic").strong_convexity(20.0) == pytest.approx(curvature_there)

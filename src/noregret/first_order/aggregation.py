@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from noregret._types import Array
 from noregret.domains import Competition, Domain, Octahedron, Simplex, SubSimplex
 from noregret.first_order.base_functions import Functions, Stumps, resolve
 from noregret.first_order.eg import check_entries, check_targets, largest_gradient, schedule_of
+from noregret.first_order.learner import LARGEST_ROW
 from noregret.first_order.mirror_descent import MirrorConstants, MirrorLearner
 from noregret.first_order.mirrors import Mirror
 from noregret.rows import SparseRows
@@ -147,11 +149,15 @@ class MirrorDescentAggregator(MirrorLearner):
     def _n_weights(self, n_features: int) -> int:
         return len(self._constants.functions)
 
+    def _limits(self) -> tuple[float, float]:
+        return math.inf, LARGEST_ROW  # scores are bounded by those of the base functions, whatever the rows
+
     def _targets(self, y: Any, classes: Any) -> Array:
         targets = super()._targets(y, classes)
         if self._regresses:
             played = getattr(self, "_played_with", self.get_params(deep=False))
-            check_targets(targets[:, 0], self._loss_name, float(played["bound"]) * float(played["scale"]))
+            K, scale = (validate.positive(name, played[name]) for name in ("bound", "scale"))
+            check_targets(targets[:, 0], self._loss_name, K * scale)
         return targets
 
     def _check_rows(self, X: Array | SparseRows, weight: Array) -> None:
@@ -159,8 +165,8 @@ class MirrorDescentAggregator(MirrorLearner):
         functions, bound = self._constants.functions, self._constants.bound
         if functions.parts and isinstance(functions.parts[0], Stumps) and len(functions.parts) == 1:
             return  # 1 or -1
-        for _, values in self._values(X):  # before anything is learned from any row
-            check_entries(values, bound, functions.names, what="bound")
+        for rows, values in self._values(X):  # before anything is learned from any row
+            check_entries(values, bound, functions.names, what="bound", first=rows.start)
 
     def _values(self, X: Array | SparseRows) -> Iterator[tuple[slice, Array | SparseRows]]:
         """The values of the base functions, as many rows at a time as memory likes."""
@@ -168,7 +174,7 @@ class MirrorDescentAggregator(MirrorLearner):
         at_a_time = max(1, ENTRIES // len(functions))
         for i in range(0, X.shape[0], at_a_time):
             rows = slice(i, min(i + at_a_time, X.shape[0]))
-            yield rows, functions(X[rows])
+            yield rows, functions(X[rows], first=i)
 
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         for rows, values in self._values(X):

@@ -87,12 +87,12 @@ class Functions:
     def __len__(self) -> int:
         return len(self.names)
 
-    def __call__(self, X: Array | SparseRows) -> Array | SparseRows:
-        """The values (n, M) of a block."""
+    def __call__(self, X: Array | SparseRows, first: int = 0) -> Array | SparseRows:
+        """The values (n, M) of a block. Its rows are numbered from `first`."""
         if not self.parts:
             return X if not self.symmetric else _with_negated(_dense(X))
         rows = X.to_scipy() if isinstance(X, SparseRows) else X
-        values = np.hstack([_as_columns(part(rows), X.shape[0]) for part in self.parts])
+        values = np.hstack([_as_columns(part(rows), X.shape[0], first) for part in self.parts])
         return _with_negated(values) if self.symmetric else values
 
 
@@ -154,14 +154,14 @@ def _part(each: Any, classes: Any) -> Callable[[Any], Array]:
     raise ValueError(f"base: {each!r} is neither a classifier nor a callable.")
 
 
-def _as_columns(values: Any, n: int) -> Array:
+def _as_columns(values: Any, n: int, first: int = 0) -> Array:
     array = np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
     array = array.reshape(n, -1) if array.ndim <= 1 and array.size == n else array
     if array.ndim != 2 or array.shape[0] != n:
         raise ValueError(f"a base function returned an array of shape {array.shape} for {n} rows.")
     if not np.isfinite(array).all():
         i, j = np.argwhere(~np.isfinite(array))[0]
-        raise BadRow(f"row {i}: base function {j} is {array[i, j]}. Nothing was learned from this call.")
+        raise BadRow(f"row {first + i}: base function {j} is {array[i, j]}. Nothing was learned from this call.")
     return array
 
 

@@ -11,10 +11,11 @@ from noregret import validate
 from noregret._types import Array
 from noregret.domains import Competition, Domain, Octahedron, Simplex
 from noregret.errors import BadRow
+from noregret.first_order.learner import LARGEST_MARGIN, LARGEST_ROW
 from noregret.first_order.mirror_descent import MirrorConstants, MirrorLearner
 from noregret.first_order.mirrors import Mirror
 from noregret.first_order.schedules import GrowingTemperature, KnownHorizon, Schedule
-from noregret.losses import LINEAR, SQUARED, Loss
+from noregret.losses import EXPONENTIAL, LINEAR, SQUARED, Loss
 from noregret.rows import SparseRows, largest_entry
 
 
@@ -95,6 +96,9 @@ class ExponentiatedGradient(MirrorLearner):
         mirror = Mirror.on("entropy", domain, n_features)
         return MirrorConstants(loss, domain, mirror, schedule_of(mirror, L, self.horizon), True, False, L)
 
+    def _limits(self) -> tuple[float, float]:
+        return math.inf, LARGEST_ROW  # scores are bounded by those of the entries, however many there are
+
     def _targets(self, y: Any, classes: Any) -> Array:
         targets = super()._targets(y, classes)
         if self._regresses:
@@ -104,7 +108,7 @@ class ExponentiatedGradient(MirrorLearner):
 
     def _played_with_or(self, name: str) -> float:
         """A parameter of the game that is played, or of the one to come."""
-        return float(getattr(self, "_played_with", self.get_params(deep=False))[name])
+        return validate.positive(name, getattr(self, "_played_with", self.get_params(deep=False))[name])
 
     def _check_rows(self, X: Array | SparseRows, weight: Array) -> None:
         super()._check_rows(X, weight)
@@ -120,6 +124,11 @@ def largest_gradient(loss: Loss, R: float, reach: float) -> float:
     """L: R times the largest slope where scores, and targets that are numbers, are at most `reach` in size."""
     if loss.code == SQUARED:
         return R * loss.lipschitz(2 * reach)
+    if loss.code == EXPONENTIAL and reach > LARGEST_MARGIN:
+        raise ValueError(
+            f"loss='exponential': scores may reach {reach:.6g} here, and beyond {LARGEST_MARGIN:g} the squares of its "
+            "slopes leave floating point: lower scale."
+        )
     return R * loss.lipschitz(1.0 if loss.code == LINEAR else reach)
 
 
@@ -144,20 +153,26 @@ def check_targets(y: Array, loss: str, largest: float) -> None:
         )
 
 
-def check_entries(X: Array | SparseRows, bound: float, names: Any, what: str = "feature_bound") -> None:
-    """Refuse rows with an entry beyond the bound."""
-    values = X.entries.data if isinstance(X, SparseRows) else X.reshape(-1)
+def check_entries(
+    X: Array | SparseRows, bound: float, names: Any, what: str = "feature_bound", first: int = 0
+) -> None:
+    """Refuse rows with an entry beyond the bound. Rows are numbered from `first`."""
+    if isinstance(X, SparseRows):
+        indptr, indices, data = X.entries
+        values = data[indptr[0] : indptr[-1]]  # a block's own entries, where it is part of a larger one
+    else:
+        values = X.reshape(-1)
     if largest_entry(values) <= bound * (1 + 1e-12):
         return
     if isinstance(X, SparseRows):
-        at = int(np.argmax(np.abs(values) > bound * (1 + 1e-12)))
-        i = int(np.searchsorted(X.entries.indptr, at, side="right")) - 1
-        j, value = int(X.entries.indices[at]), float(values[at])
+        at = int(indptr[0] + np.argmax(np.abs(values) > bound * (1 + 1e-12)))
+        i = int(np.searchsorted(indptr, at, side="right")) - 1
+        j, value = int(indices[at]), float(data[at])
     else:
         i, j = (int(k) for k in np.argwhere(np.abs(X) > bound * (1 + 1e-12))[0])
         value = float(X[i, j])
     column = f"column {j}" if names is None else f"column {j} ({names[j]!r})"
     raise BadRow(
-        f"row {i}, {column}: {value:.6g} is beyond {what} = {bound:.6g}. Scale the features down, or raise {what}. "
+        f"row {first + i}, {column}: {value:.6g} is beyond {what} = {bound:.6g}. Scale the features down, or raise {what}. "
         "Nothing was learned from this call."
     )

@@ -13,7 +13,7 @@ from noregret import bounds, validate
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Ball, Competition, Domain
-from noregret.errors import NoBound, NoCertificate
+from noregret.errors import NoBound
 from noregret.first_order.learner import (
     LARGEST_MARGIN,
     LARGEST_ROW,
@@ -120,15 +120,6 @@ class MirrorLearner(LinearLearner):
     def _gradients(self) -> Array:
         state = self.state_
         return state.gradients if state.gradients.size else state.zeta.reshape(state.theta.shape)
-
-    def regret_certificate(self, comparator_norm: float | None = None) -> float:
-        """As of all first-order learners, if the weights that are learned are those that forecast."""
-        if hasattr(self, "_constants") and self._constants.averaging:
-            raise NoCertificate(
-                "the forecasts were made with the average of the weights, whose promise is not of regret but of excess "
-                "risk: regret is not proved for averages. Use averaging=False."
-            )
-        return super().regret_certificate(comparator_norm)
 
     def regret_bound(self, n: int | None = None) -> float:
         """What the schedule's theorem promises, for gradients of the declared size (or of the largest so far)."""
@@ -378,11 +369,12 @@ def run(
         if weight[t] == 0.0:
             continue
         suffered = suffer(loss, z, Y[t], s, room)
+        played = suffered
         if averaging:  # the forecast's loss counts, and the gradient is that of theta
             scores(theta, indices, data, first, last, z)
-            suffer(loss, z, Y[t], s, room)
+            played = suffer(loss, z, Y[t], s, room)
         gradient = weight[t] * gradient_size(euclidean, data, first, last, square, s)
-        count(tally, weight[t], suffered, weight[t] * product(s, z), square, gradient)
+        count(tally, weight[t], suffered, weight[t] * (suffered - played + product(s, z)), square, gradient)
         if gradients.size:
             move(gradients, indices, data, first, last, weight[t], s)
         n = tally[ROWS]
