@@ -86,6 +86,7 @@ class OnlineLearner(BaseEstimator, ABC):
     # ------------------------------------------------------------------ what depends on the kind of target
 
     _n_classes: int
+    _growing: ClassVar[tuple[str, ...]] = ()  # fields of the state with a row for every row learned
     _takes_sparse: ClassVar[bool] = False  # scipy's CSR rows: they reach `_run` as `SparseRows`
 
     @abstractmethod

@@ -156,10 +156,11 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str) -
     fresh = learner.state_._asdict()
     for field, expected in fresh.items():
         found = arrays[f"state.{field}"]
-        if found.shape != expected.shape or found.dtype != expected.dtype or not np.isfinite(found).all():
+        shape = found.shape[:1] + expected.shape[1:] if field in learner._growing else expected.shape
+        if found.shape != shape or found.dtype != expected.dtype or not np.isfinite(found).all():
             raise ValueError(
                 f"{path} is damaged: state {field!r} is a {found.dtype} array of shape {found.shape}; a finite "
-                f"{expected.dtype} array of shape {expected.shape} was expected."
+                f"{expected.dtype} array of shape {shape} was expected."
             )
     learner.state_ = type(learner.state_)(*(np.ascontiguousarray(arrays[f"state.{f}"]) for f in fresh))
     return learner

@@ -74,9 +74,10 @@ def first_order(stream: Stream, R: float) -> dict[str, OnlineLearner]:
     }
     if len(stream.classes) == 2:
         top = float(np.abs(stream.X).max())
-        votes = stumps(stream.X[:100], n_per_feature=5)
         field["EG+-"] = ExponentiatedGradient(scale=size, signed=True, feature_bound=top)
-        field["MDA over stumps"] = MirrorDescentAggregator(votes, loss="logit", scale=size, symmetric=True)
+        if np.ptp(stream.X[:100], axis=0).any():
+            votes = stumps(stream.X[:100], n_per_feature=5)
+            field["MDA over stumps"] = MirrorDescentAggregator(votes, loss="logit", scale=size, symmetric=True)
     return field
 
 

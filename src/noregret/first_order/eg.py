@@ -153,9 +153,7 @@ def check_targets(y: Array, loss: str, largest: float) -> None:
         )
 
 
-def check_entries(
-    X: Array | SparseRows, bound: float, names: Any, what: str = "feature_bound", first: int = 0
-) -> None:
+def check_entries(X: Array | SparseRows, bound: float, names: Any, what: str = "feature_bound", first: int = 0) -> None:
     """Refuse rows with an entry beyond the bound. Rows are numbered from `first`."""
     if isinstance(X, SparseRows):
         indptr, indices, data = X.entries

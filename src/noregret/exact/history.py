@@ -1,0 +1,48 @@
+"""What exact forecasters share: they remember every row."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from noregret._types import Array
+from noregret.base import OnlineClassifier
+
+
+class RememberingClassifier(OnlineClassifier):
+    """A classifier whose state holds the rows it learned from: `X` (n, d), `Y` (n, K) and `weight` (n,), which grow.
+
+    A row costs more the more there are. Forecast and update are written for one row; the loop is here.
+    """
+
+    _growing = ("X", "Y", "weight")
+
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        for t in range(X.shape[0]):
+            self._forecast_row(X[t], out[t])
+            if weight[t] != 0.0:
+                self._learn_row(X[t], Y[t], float(weight[t]), out[t])
+
+    def _forecast(self, X: Array, out: Array) -> None:
+        for t in range(X.shape[0]):
+            self._forecast_row(X[t], out[t])
+
+    @abstractmethod
+    def _forecast_row(self, x: Array, out: Array) -> None:
+        """The logits of a row, from the present state, which stays as it is."""
+
+    @abstractmethod
+    def _learn_row(self, x: Array, y: Array, weight: float, forecast: Array) -> None:
+        """Learn from a row of which `forecast` was said."""
+
+    def _remember(self, x: Array, y: Array, weight: float, **changes: Any) -> None:
+        """The state with one row more, and other fields replaced."""
+        state = self.state_
+        self.state_ = state._replace(
+            X=np.vstack([state.X, x[None]]),
+            Y=np.vstack([state.Y, y[None]]),
+            weight=np.append(state.weight, weight),
+            **changes,
+        )
