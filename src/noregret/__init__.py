@@ -22,6 +22,8 @@ _HOME = {
     "ExponentiatedGradient": "noregret.first_order.eg",
     "MirrorDescentAggregator": "noregret.first_order.aggregation",
     "stumps": "noregret.first_order.base_functions",
+    "play": "noregret.evaluate.play",
+    "Trace": "noregret.evaluate.trace",
     "load": "noregret.persist",
     "BadRow": "noregret.errors",
     "NoBound": "noregret.errors",
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from noregret.errors import BadRow as BadRow
     from noregret.errors import NoBound as NoBound
     from noregret.errors import NoCertificate as NoCertificate
+    from noregret.evaluate.play import play as play
+    from noregret.evaluate.trace import Trace as Trace
     from noregret.first_order.aggregation import MirrorDescentAggregator as MirrorDescentAggregator
     from noregret.first_order.base_functions import stumps as stumps
     from noregret.first_order.eg import ExponentiatedGradient as ExponentiatedGradient

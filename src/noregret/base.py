@@ -33,6 +33,7 @@ from noregret.errors import BadRow
 from noregret.labels import Labels
 from noregret.losses import softmax
 from noregret.rows import SparseRows
+from noregret.tally import LOSS
 
 BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labels and forecasts take
 ONE = np.ones(1)
@@ -75,6 +76,16 @@ class OnlineLearner(BaseEstimator, ABC):
     def competes_with(self) -> Competition:
         """The loss and the set of comparators of this learner's regret."""
 
+    @property
+    def total_loss_(self) -> float:
+        """What the learner has suffered so far, in the loss of `competes_with`."""
+        check_is_fitted(self, "state_")
+        return float(self.state_.tally[LOSS])
+
+    def _for_comparators(self, X: Any) -> Any:
+        """The rows as the comparators see them."""
+        return X
+
     @abstractmethod
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
         """An upper bound on the regret so far, from what the learner itself has added up."""
@@ -103,10 +114,13 @@ class OnlineLearner(BaseEstimator, ABC):
     @abstractmethod
     def _new_forecasts(self, n: int) -> Array: ...
 
+    @abstractmethod
+    def _said(self, out: Array) -> Array: ...
+
     # ------------------------------------------------------------------ the game
 
-    def _play(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> Array:
-        """One pass over a block. Everything is checked before anything is learned."""
+    def _play(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> tuple[Array, Array]:
+        """One pass over a block: what the kernels wrote, and the targets. All is checked before any is learned."""
         with self._untouched_on_error():
             first = not hasattr(self, "state_")
             X = self._rows(X, reset=first)
@@ -126,7 +140,7 @@ class OnlineLearner(BaseEstimator, ABC):
             block = slice(i, i + BLOCK)
             forecasts = out[block] if keep else out[: X.shape[0] - i]
             self._run(X[block], Y[block], weight[block], forecasts)
-        return out
+        return out, Y
 
     def _begin(self, n_features: int) -> None:
         self._constants = self._prepare(n_features, self._n_classes)
@@ -286,7 +300,10 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Play the game: row t's probabilities are made before row t's label is used. Returns (n, K)."""
-        out = self._play(X, y, classes, sample_weight, keep=True)
+        return self._said(self._play(X, y, classes, sample_weight, keep=True)[0])
+
+    def _said(self, out: Array) -> Array:
+        """What the kernels wrote, as `predict_then_learn` returns it."""
         to_probabilities(out)
         return out
 
@@ -343,7 +360,10 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
 
     def predict_then_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Play the game: row t's forecast is made before row t's number is used. Returns (n,)."""
-        return self._play(X, y, None, sample_weight, keep=True)
+        return self._said(self._play(X, y, None, sample_weight, keep=True)[0])
+
+    def _said(self, out: Array) -> Array:
+        return out
 
     def predict(self, X: Any) -> Array:
         """Forecasts (n,). Changes nothing."""

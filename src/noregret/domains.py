@@ -308,12 +308,17 @@ Domain = Ball | RowBall | WholeSpace | Simplex | SubSimplex | Octahedron | Box
 class Competition(NamedTuple):
     """What a learner competes with: the best element of `domain` in hindsight, under `loss`.
 
-    >>> Competition("log", Ball(2.0)).domain
+    `loss` is a name of `noregret.losses`: under "logistic" and the other losses of two classes elements are weights of
+    the margin of the second class, under "softmax" they have a row for each class. Every row of the stream also pays
+    `regularization` times the squared norm.
+
+    >>> Competition("logistic", Ball(2.0)).domain
     Ball(radius=2.0)
     """
 
     loss: str
     domain: Domain
+    regularization: float = 0.0
 
 
 def _require_size(domain: object, name: str, value: Any) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from noregret import validate
@@ -188,6 +189,11 @@ class MirrorDescentAggregator(MirrorLearner):
     def competes_with(self) -> Competition:
         """The best weights of the set, under the loss of the weighted vote."""
         return Competition(self._loss_name, self._constants.domain if hasattr(self, "_constants") else self._domain())
+
+    def _for_comparators(self, X: Any) -> Any:
+        rows = self._rows(X, reset=False)
+        blocks = [values.to_scipy() if isinstance(values, SparseRows) else values for _, values in self._values(rows)]
+        return sparse.vstack(blocks, format="csr") if sparse.issparse(blocks[0]) else np.vstack(blocks)
 
     @property
     def theta_(self) -> Array:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from noregret import losses, validate
 from noregret._types import Array
-from noregret.base import OnlineClassifier, to_probabilities
+from noregret.base import OnlineClassifier
 from noregret.domains import Ball, Box, Domain, WholeSpace
 from noregret.errors import NoBound, NoCertificate
 from noregret.first_order.linear import GRADIENTS, WEIGHTS, forecast_block
@@ -120,11 +120,10 @@ class LinearLearner(OnlineClassifier):
         Returns probabilities (n, K) under the logistic losses, numbers (n,) for numbers, and otherwise scores as
         `decision_function` does.
         """
-        out = self._play(X, y, classes, sample_weight, keep=True)
-        if _has_probabilities(self):
-            to_probabilities(out)
-            return out
-        return self._scores(out)
+        return super().predict_then_learn(X, y, classes, sample_weight)
+
+    def _said(self, out: Array) -> Array:
+        return super()._said(out) if _has_probabilities(self) else self._scores(out)
 
     def _scores(self, out: Array) -> Array:
         if self._regresses:

@@ -27,7 +27,7 @@ FIRST_ORDER_TALLIES = TALLIES + 3
 
 WEIGHTS, GRADIENTS = range(2)  # of the middle axis of a table
 FACTOR, SQUARE = range(2)
-LEAST_SQUARE = 1e-280  # a row of smaller |x|^2 has lost the digits of its norm: it moves no weight
+LEAST_SQUARE = 1e-280  # a row of smaller |x|^2, or |s|^2 or |g|^2, has lost the digits of its norm: it moves no weight
 LEAST_FACTOR = 1e-100
 RECOUNT = 65_536  # rows after which the squared norm is summed anew, lest its rounding add up
 
@@ -143,11 +143,11 @@ def descend(
     if size[FACTOR] < LEAST_FACTOR:
         w *= size[FACTOR]
         size[FACTOR] = 1.0
-    if square >= LEAST_SQUARE:
+    slope2 = product(s, s)
+    if min(square, min(slope2, slope2 * square)) >= LEAST_SQUARE:
         move(w, indices, data, first, last, -step / size[FACTOR], s)
-        slope2 = product(s, s)
-        grown = size[SQUARE] - 2.0 * step * keep * product(s, z) + step * step * slope2 * square
-        size[SQUARE] = max(grown, 0.0)
+        moved = step * math.sqrt(slope2 * square)
+        size[SQUARE] = max(size[SQUARE] - 2.0 * step * keep * product(s, z) + moved * moved, 0.0)
     if size[SQUARE] > radius * radius:
         size[FACTOR] *= radius / math.sqrt(size[SQUARE])
         size[SQUARE] = radius * radius

@@ -52,10 +52,10 @@ def rate(code: int, number: float, t: int, largest: float, squares: float) -> fl
     """gamma_t / beta_t: the step of an eager scheme in round t = 1, 2, ...
 
     `largest` and `squares` are the largest norm and the sum of squared norms of the gradients so far, this round's
-    included; while both are 0 there is no step.
+    included; while both are 0, or too small to divide by, there is no step.
     """
     if code == OBSERVED_ROOT:
-        return number / (largest * math.sqrt(t)) if largest > 0.0 else 0.0
+        return number / (largest * math.sqrt(t)) if largest > 1e-280 * number else 0.0
     if code == ADAGRAD_NORM:
         return number / math.sqrt(squares) if squares > 0.0 else 0.0
     return step(code, number, t) / temperature(code, number, t)

@@ -36,6 +36,8 @@ from noregret.losses import EXPONENTIAL, Loss
 from noregret.rows import Entries
 from noregret.tally import EXCESS
 
+PENALTY = FIRST_ORDER_TALLIES  # one more sum than the others keep: of what the rows paid for regularization
+
 
 class StronglyConvexState(NamedTuple):
     """What gradient descent has learned."""
@@ -132,7 +134,7 @@ class StronglyConvexOGD(LinearLearner):
 
     def _start(self, n_features: int, n_classes: int) -> StronglyConvexState:
         table = np.zeros((n_features, 1, self._n_scores))
-        return StronglyConvexState(table, np.array([1.0, 0.0]), np.zeros(FIRST_ORDER_TALLIES))
+        return StronglyConvexState(table, np.array([1.0, 0.0]), np.zeros(FIRST_ORDER_TALLIES + 1))
 
     def _limits(self) -> tuple[float, float]:
         c = self._constants
@@ -146,8 +148,14 @@ class StronglyConvexOGD(LinearLearner):
     @property
     def competes_with(self) -> Competition:
         """All weights (or those of a ball), under the loss with its regularization."""
-        radius = self._constants.radius if hasattr(self, "_constants") else self.radius or math.inf
-        return Competition(self._loss_name, ball_of(radius))
+        if hasattr(self, "_constants"):
+            return Competition(self._loss_name, ball_of(self._constants.radius), self._constants.regularization / 2)
+        return Competition(self._loss_name, ball_of(self.radius or math.inf), self.regularization / 2)
+
+    @property
+    def total_loss_(self) -> float:
+        """What was suffered, regularization included: the regret is of this."""
+        return super().total_loss_ + float(self.state_.tally[PENALTY])
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
         r"""What the theorem's proof adds up, :math:`\sum_t |g_t + \lambda w_t|^2/(2\sigma t)`: whatever the comparator.
@@ -208,6 +216,7 @@ def run(
         gradient2 = max(gradient2, 0.0)
         eta = weight[t] / (sigma * (tally[MASS] + weight[t]))
         excess = 0.5 * eta * weight[t] * gradient2
+        tally[PENALTY] += weight[t] * 0.5 * lam * size[SQUARE]
         count(tally, weight[t], suffered, excess, square, weight[t] * math.sqrt(gradient2))
         descend(w, size, indices, data, first, last, square, z, s, 1.0 - eta * lam, eta, radius)
         recount(w, size, tally, radius)

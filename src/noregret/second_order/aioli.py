@@ -102,7 +102,7 @@ class AIOLI(SurrogateClassifier):
     @property
     def competes_with(self) -> Competition:
         """The best weights in a ball, under the log loss."""
-        return Competition("log", Ball(self._radius))
+        return Competition("logistic", Ball(self._radius))
 
     def regret_bound(self, n: int | None = None) -> float:
         """Theorem 1, with R the largest row so far (or `feature_bound`)."""

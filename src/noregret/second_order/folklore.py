@@ -81,7 +81,7 @@ class FOLKLORE(SurrogateClassifier):
     @property
     def competes_with(self) -> Competition:
         """The best matrix whose rows lie in a ball, under the log loss."""
-        return Competition("log", RowBall(self._radius))
+        return Competition("softmax", RowBall(self._radius))
 
     def regret_bound(self, n: int | None = None) -> float:
         """Theorem 3 corrected, with R the largest row so far (or `feature_bound`)."""

@@ -121,7 +121,7 @@ class GAF(SurrogateClassifier):
     @property
     def competes_with(self) -> Competition:
         """The best matrix in a Frobenius ball, under the log loss."""
-        return Competition("log", Ball(self._radius))
+        return Competition("softmax", Ball(self._radius))
 
     def regret_bound(self, n: int | None = None) -> float:
         """Theorem 1, with R the largest row so far (or `feature_bound`); for exact expectations."""

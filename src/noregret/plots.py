@@ -1,0 +1,85 @@
+"""Every picture, by matplotlib (the extra "cli" has it). Figures are returned, and shown or saved by the caller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+REGRET, CERTIFICATE, BOUND = "#1f77b4", "#d62728", "#7f7f7f"
+
+
+def _figure(n_panels: int) -> tuple[Any, Any]:
+    """A figure of panels side by side, that needs no screen."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.5 * n_panels, 4.2), layout="constrained")
+    return figure, np.atleast_1d(figure.subplots(1, n_panels))
+
+
+def _tidy(axes: Any, x: str, y: str) -> None:
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, linewidth=0.6)
+
+
+def plot_trace(trace: Any) -> Any:
+    """Regret, certificate and bound of one game over time; for probabilities their reliability beside it."""
+    figure, panels = _figure(2 if trace.kind == "probabilities" else 1)
+    axes = panels[0]
+    _draw_regret(axes, trace, REGRET, "regret")
+    for values, colour, style, label in (
+        (trace.certificate, CERTIFICATE, "-", "certificate"),
+        (trace.bound, BOUND, "--", "bound of the theorem"),
+    ):
+        if np.isfinite(values).any():
+            axes.plot(trace.rows, values, style, color=colour, label=label, linewidth=1.6)
+    axes.set_xscale("log")
+    _let_zero_show(axes)
+    axes.legend(frameon=False)
+    axes.set_title(trace.name)
+    _tidy(axes, "rows", "total loss above the best in hindsight")
+    if trace.kind == "probabilities":
+        _draw_reliability(panels[1], trace)
+    return figure
+
+
+def plot_traces(traces: Any) -> Any:
+    """The regret of every game over time, and the mean loss beside it."""
+    figure, (left, right) = _figure(2)
+    for i, (name, trace) in enumerate(traces.items()):
+        colour = f"C{i % 10}"
+        if trace.stream is not None and trace.competition is not None:
+            _draw_regret(left, trace, colour, name)
+        right.plot(trace.rows, trace.loss / trace.rows, color=colour, label=name, linewidth=1.6)
+    for axes in (left, right):
+        axes.set_xscale("log")
+    _let_zero_show(left)
+    _tidy(left, "rows", "total loss above the best in hindsight")
+    _tidy(right, "rows", "mean loss")
+    right.legend(frameon=False)
+    return figure
+
+
+def _draw_regret(axes: Any, trace: Any, colour: str, label: str) -> None:
+    """The interval as a band; it is thinner than the line where the comparator is known well."""
+    low, high = (np.array(ends) for ends in zip(*trace.regret, strict=True))
+    axes.fill_between(trace.rows, low, high, color=colour, alpha=0.3, linewidth=0)
+    axes.plot(trace.rows, (low + high) / 2, color=colour, label=label, linewidth=1.6)
+
+
+def _let_zero_show(axes: Any) -> None:
+    """Logarithmic where the curves span decades, with room for regrets of 0 and below."""
+    axes.set_yscale("symlog", linthresh=1.0)
+    axes.axhline(0.0, color="black", linewidth=0.6)
+
+
+def _draw_reliability(axes: Any, trace: Any) -> None:
+    count, sure, right = trace.reliability.T
+    axes.plot([0, 1], [0, 1], color=BOUND, linewidth=0.8)
+    axes.scatter(sure, right, s=10 + 300 * count / count.sum(), color=REGRET, alpha=0.7, edgecolor="none")
+    axes.set_xlim(0, 1.02)
+    axes.set_ylim(0, 1.02)
+    axes.set_title(f"calibration error {trace.calibration_error:.3f}")
+    _tidy(axes, "how sure of the class it named", "how often it was right")
