@@ -41,7 +41,8 @@ def play(
     ----------
     learners : a learner, or a dictionary of names and learners. Beside those of this library: anything with `learn_one`
         and `predict_proba_one` (or `predict_one`) that takes a row as a dictionary, as River's do, and any scikit-learn
-        estimator with `partial_fit`. They learn in place, and go on from what they know.
+        estimator with `partial_fit`. They learn in place, and go on from what they know (but what a learner promises
+        is of all its rows: one that has met some before has no certificate here).
     X, y : rows and labels; or X an iterable of blocks `(X, y)`; or X a function that starts an adversary: a generator
         which yields a row, is sent the forecast, and then yields the label (`forecast = yield x`, then `yield y`). Each
         learner meets an adversary of its own; before it knows its classes the forecast is None.
@@ -118,7 +119,8 @@ class Game:
         if self.player.regresses:
             score_numbers(forecasts, targets.reshape(-1), self.scores)
         else:
-            score_classes(margin_as_scores(forecasts), targets, self.player.probabilities, self.scores, self.bins)
+            kinds = self.player.probabilities, not self.player.keeps_log_loss
+            score_classes(margin_as_scores(forecasts), targets, *kinds, self.scores, self.bins)
         if self.forecasts is not None:
             self.forecasts.append(forecasts)
         self.written = cut
@@ -129,6 +131,7 @@ class Game:
         """One line of the trace."""
         rows, log_loss, mistakes, brier = self.scores.tolist()
         loss, (certificate, bound) = self.player.total_loss(self.scores), self.player.promises(self.domain)
+        log_loss = loss if self.player.keeps_log_loss else log_loss
         self.checkpoints.append(Checkpoint(rows, log_loss, mistakes, brier, loss, certificate, bound, self.seconds))
 
     def trace(self) -> Trace:

@@ -40,6 +40,7 @@ class Player(ABC):
 
     regresses: bool  # forecasts numbers
     probabilities: bool  # forecasts probabilities of classes
+    keeps_log_loss = False  # whether `total_loss` is the log loss, so that nobody else need add it up
 
     def __init__(self, learner: Any, classes: Any) -> None:
         self.learner = learner
@@ -86,6 +87,13 @@ class OwnPlayer(Player):
     def __init__(self, learner: Any, classes: Any) -> None:
         super().__init__(learner, classes)
         self.regresses = is_regressor(learner)
+        self.met_before = hasattr(learner, "state_")
+        self.suffered_before = learner.total_loss_ if self.met_before else 0.0
+
+    @property
+    def keeps_log_loss(self) -> bool:  # type: ignore[override]
+        """Under the losses that are the log loss, of forecasts that are those of the loss."""
+        return self.learner.competes_with.loss in ("logistic", "softmax") and self.probabilities
 
     @property
     def probabilities(self) -> bool:  # type: ignore[override]
@@ -109,7 +117,7 @@ class OwnPlayer(Player):
 
     def total_loss(self, scores: Array) -> float:
         """The learner keeps it itself."""
-        return float(self.learner.total_loss_)
+        return float(self.learner.total_loss_) - self.suffered_before
 
     def competition(self, domain: Domain | None) -> Competition | None:
         """Its own, perhaps on another set."""
@@ -122,6 +130,8 @@ class OwnPlayer(Player):
 
     def promises(self, domain: Domain | None) -> tuple[float, float]:
         """Those of the learner; of another set, as far as the largest norm in it says."""
+        if self.met_before:
+            return math.nan, math.nan
         asked: dict[str, float] = {}
         if domain is not None and not isinstance(domain, WholeSpace):
             n_rows = len(self.classes) if self.learner.competes_with.loss in ("softmax", "multiclass hinge") else 1

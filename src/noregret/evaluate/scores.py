@@ -19,10 +19,13 @@ def new_scores() -> tuple[Array, Array]:
 
 
 @kernel
-def score_classes(forecasts: Array, Y: Array, probabilities: bool, scores: Array, reliability: Array) -> None:
-    """Add up errors, and for probabilities log loss, Brier score and the reliability table of the class named.
+def score_classes(
+    forecasts: Array, Y: Array, probabilities: bool, log_loss: bool, scores: Array, reliability: Array
+) -> None:
+    """Add up errors, and for probabilities Brier score, the reliability table of the class named, and the log loss.
 
-    A row of soft labels counts by its expectation.
+    A row of soft labels counts by its expectation. The log loss is half the work: `log_loss` is False where the learner
+    adds it up itself.
     """
     n, K = forecasts.shape
     for t in range(n):
@@ -37,7 +40,7 @@ def score_classes(forecasts: Array, Y: Array, probabilities: bool, scores: Array
         for k in range(K):
             p, y = forecasts[t, k], Y[t, k]
             scores[BRIER] += p * p - 2.0 * p * y + y
-            if y > 0.0:
+            if log_loss and y > 0.0:
                 scores[LOSS] -= y * math.log(max(p, 1e-300))
         sure = forecasts[t, winner]
         i = min(int(sure * BINS), BINS - 1)
