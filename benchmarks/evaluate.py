@@ -61,10 +61,8 @@ def main() -> None:
     tracemalloc.stop()
     started = time.perf_counter()
     low, high = trace.regret[-1]
-    print(
     found = f"{len(trace.rows)} comparators found in {time.perf_counter() - started:.1f} s"
     print(f"  {found}; regret in [{low:.4f}, {high:.4f}]")
-    )
 
 
 if __name__ == "__main__":
