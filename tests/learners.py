@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from sklearn.base import clone
 
 import noregret
-from noregret import AIOLI, FOLKLORE, GAF, ONS, VovkAzouryWarmuth
-from noregret.domains import WholeSpace
+from noregret import (
+    AIOLI,
+    FOLKLORE,
+    GAF,
+    OGD,
+    ONS,
+    ExponentiatedGradient,
+    LinearizedFTRL,
+    MirrorDescent,
+    MirrorDescentAggregator,
+    Perceptron,
+    StronglyConvexOGD,
+    VovkAzouryWarmuth,
+    stumps,
+)
+from noregret.domains import Ball, Box, Octahedron, Simplex, WholeSpace
+from noregret.first_order.learner import LinearLearner
+from noregret.first_order.schedules import AdaGrad, InverseRootStep, InverseTimeStep
+
+# ---------------------------------------------------------------------- losses, from their definitions
+
+
+def margins(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """By how much the score of the true class leads: z is (n, 1), the second class's lead, or (n, K)."""
+    if z.shape[1] == 1:
+        return (2 * y - 1) * z[:, 0]
+    others = np.where(np.arange(z.shape[1]) == y[:, None], -np.inf, z)
+    return z[np.arange(len(y)), y] - others.max(axis=1)
+
+
+LOSSES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # of scores (n, r) and labels
+    "logistic": lambda z, y: np.logaddexp(0.0, -margins(z, y)),
+    "logit": lambda z, y: np.logaddexp(0.0, -margins(z, y)) / np.log(2.0),
+    "hinge": lambda z, y: np.maximum(0.0, 1.0 - margins(z, y)),
+    "exponential": lambda z, y: np.exp(np.minimum(-margins(z, y), 700.0)),
+    "softmax": lambda z, y: logsumexp(z, axis=1) - z[np.arange(len(y)), y],
+    "squared": lambda z, y: (z[:, 0] - y) ** 2,
+    "absolute": lambda z, y: np.abs(z[:, 0] - y),
+    "linear": lambda z, y: z[:, 0] * y,
+    "mistake": lambda z, y: (margins(z, y) <= 0.0).astype(float),
+}
 
 
 @dataclass(frozen=True)
@@ -27,6 +69,7 @@ class Entry:
     certificate: bool = True  # whether the configuration has one
     theorem: bool = True  # whether the assumptions of its theorem hold on rows of norm up to 1
     rounding: float = 1e-12  # how far compiled and plain Python may differ
+    believes: bool = False  # it is told of a curvature that the streams' losses do not have, and promises by it
 
     def __str__(self) -> str:
         return f"{self.learner!r}-K={self.n_classes}".replace(" ", "").replace("\n", "")
@@ -35,37 +78,125 @@ class Entry:
         """A learner that has met no row."""
         return clone(self.learner).set_params(**params)
 
-    def unbounded(self, **params: Any) -> Any:
-        """A new learner that takes rows of every norm, with those of `params` that it has."""
-        params = {"feature_bound": None, **params}
-        return self.new(**{name: params[name] for name in params.keys() & self.learner.get_params().keys()})
+    def taking(self, size: float, **params: Any) -> Entry:
+        """The same for rows of norm up to `size`, whatever bound is declared, and with those of `params` it has."""
+        declared = {"feature_bound": size, "bound": size} if self.bounds_entries else {"feature_bound": None}
+        params = declared | params
+        names = params.keys() & self.learner.get_params().keys()
+        return replace(self, learner=self.new(**{name: params[name] for name in names}))
+
+    # ------------------------------------------------------------------ what it forecasts
+
+    @property
+    def first_order(self) -> bool:
+        return isinstance(self.learner, LinearLearner)
 
     @property
     def classifies(self) -> bool:
         return self.n_classes > 1
 
     @property
+    def probabilities(self) -> bool:
+        """Whether it forecasts probabilities, and not scores or numbers."""
+        return self.classifies and (not self.first_order or self.loss in ("logistic", "logit", "softmax"))
+
+    @property
     def first(self) -> dict[str, Any]:
         """What a first call declares."""
         return {"classes": np.arange(self.n_classes)} if self.classifies else {}
 
-    @property
-    def comparator_rows(self) -> int:
-        return 1 if self.margin else self.n_classes
-
     def forecast(self, learner: Any, X: Any) -> np.ndarray:
-        return learner.predict_proba(X) if self.classifies else learner.predict(X)
+        if self.probabilities:
+            return learner.predict_proba(X)
+        return learner.decision_function(X) if self.classifies else learner.predict(X)
 
     def forecast_one(self, learner: Any, x: Any) -> Any:
-        return learner.predict_proba_one(x) if self.classifies else learner.predict_one(x)
+        if self.probabilities:
+            return learner.predict_proba_one(x)
+        if self.classifies:  # scores have no verb for one row
+            return learner.decision_function(np.reshape(x, (1, -1)))[0]
+        return learner.predict_one(x)
+
+    # ------------------------------------------------------------------ what it suffers, and what comparators do
+
+    @property
+    def loss(self) -> str:
+        """The name in `LOSSES` of what comparators suffer."""
+        if self.first_order:
+            return self.learner.multiclass if self.n_classes > 2 else self.learner.loss
+        return "squared" if not self.classifies else "logistic" if self.margin else "softmax"
+
+    @property
+    def decay(self) -> float:
+        """The lambda of the lambda/2 |w|^2 that everyone pays each row."""
+        return self.learner.regularization if isinstance(self.learner, StronglyConvexOGD) else 0.0
+
+    @property
+    def comparator_rows(self) -> int:
+        return 1 if self.margin or (self.first_order and self.n_classes == 2) else self.n_classes
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        """What has a weight each: the columns, or the values of base functions."""
+        if isinstance(self.learner, MirrorDescentAggregator):
+            base = self.learner.base
+            H = X if base == "columns" else np.where(X[:, base.features] > base.thresholds, 1.0, -1.0)
+            return np.hstack([H, -H]) if self.learner.symmetric else H
+        return X
+
+    def losses(self, W: np.ndarray, stream: Stream) -> np.ndarray:
+        """Of a comparator (rows, features), on every row."""
+        return LOSSES[self.loss](self.features(stream.X) @ W.T, stream.y) + self.decay / 2 * np.sum(W**2)
+
+    def losses_suffered(self, forecasts: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Of forecasts, on every row. (Without the decay: forecasts do not tell the weights.)"""
+        if self.probabilities:
+            return -np.log(forecasts[np.arange(len(y)), y]) / (np.log(2.0) if self.loss == "logit" else 1.0)
+        loss = "mistake" if isinstance(self.learner, Perceptron) else self.loss
+        return LOSSES[loss](forecasts.reshape(len(y), -1), y)
+
+    # ------------------------------------------------------------------ what it takes
+
+    @property
+    def bounds_entries(self) -> str | None:
+        """The parameter that bounds each entry of a row."""
+        if isinstance(self.learner, MirrorDescentAggregator):
+            return "bound" if self.learner.base == "columns" else None
+        return "feature_bound" if isinstance(self.learner, ExponentiatedGradient) else None
+
+    @property
+    def bounds_rows(self) -> str | None:
+        """The parameter that bounds the norm of a row."""
+        declared = getattr(self.learner, "feature_bound", None) is not None and not self.bounds_entries
+        return "feature_bound" if declared else None
+
+    @property
+    def largest_row(self) -> float:
+        """The norm up to which rows are taken where no bound is declared (and rounding does not decide)."""
+        if not self.first_order:
+            return 1e150
+        if isinstance(self.learner, StronglyConvexOGD):
+            return 0.999e70 * min(1.0, math.sqrt(self.learner.regularization + self.learner.sigma))
+        steep = self.loss == "exponential" and hasattr(self.learner, "radius")
+        return 0.999 * (300.0 / self.learner.radius if steep else 1e70)
+
+    @property
+    def largest_target(self) -> float:
+        largest = 1e70 if self.first_order else 1e150
+        if self.loss == "squared" and hasattr(self.learner, "scale"):
+            return min(largest, self.learner.scale * getattr(self.learner, self.bounds_entries))
+        return largest
 
     def stream(self, kind: str = "iid", n: int = 100, d: int = 4, seed: int = 0) -> Stream:
         """A stream of `KINDS` that this configuration accepts."""
-        stream = make_stream(kind, n, d, self.n_classes, seed)
-        bound = getattr(self.learner, "feature_bound", None)
-        return stream if bound is None else Stream(within(stream.X, bound), stream.y)
+        X, y = make_stream(kind, n, d, self.n_classes, seed)
+        if self.bounds_entries:
+            X = within(X, getattr(self.learner, self.bounds_entries), np.inf)
+        elif self.bounds_rows:
+            X = within(X, self.learner.feature_bound)
+        return Stream(X, y if self.classifies else np.clip(y, -self.largest_target, self.largest_target))
 
 
+STUMPS = stumps(np.linspace(-1.0, 1.0, 9)[:, None], 5)  # of the first column, so that rows may have any width
 LEARNERS = [
     Entry(AIOLI(radius=3.0), 2, margin=True),
     Entry(AIOLI(radius=2.0, virtual_weight=0.5, feature_bound=3.0), 2, margin=True),
@@ -84,6 +215,39 @@ LEARNERS = [
     Entry(ONS(radius=0.5, feature_bound=1.0), 3),
     Entry(VovkAzouryWarmuth(), 1),
     Entry(VovkAzouryWarmuth(regularization=0.05), 1),
+    Entry(Perceptron(), 2),
+    Entry(Perceptron(), 3),
+    Entry(OGD(radius=2.0), 2),
+    Entry(OGD(radius=2.0), 3),
+    Entry(OGD(loss="hinge", radius=2.0, step="adagrad-norm"), 2),
+    Entry(OGD(radius=2.0, gradient_bound=1.5, multiclass="hinge"), 3),
+    Entry(OGD(loss="exponential", radius=0.25, step=InverseRootStep(0.3)), 2),
+    Entry(OGD(loss="squared", radius=2.0), 1),
+    Entry(OGD(loss="absolute", radius=1.0, step=0.1), 1),
+    Entry(OGD(loss="linear", radius=1.0, step=InverseTimeStep(0.5)), 1, theorem=False),
+    Entry(StronglyConvexOGD(), 2),
+    Entry(StronglyConvexOGD(regularization=0.1), 3),
+    Entry(StronglyConvexOGD(loss="logistic", regularization=0.1, sigma=0.2), 2, believes=True),
+    Entry(StronglyConvexOGD(regularization=0.3, radius=0.5, multiclass="softmax"), 3),
+    Entry(StronglyConvexOGD(loss="squared", regularization=0.1, radius=2.0), 1),
+    Entry(LinearizedFTRL(alpha=0.5), 2, theorem=False),
+    Entry(LinearizedFTRL(alpha=0.5, l1=1.0, l2=0.1), 3, theorem=False),
+    Entry(LinearizedFTRL(loss="hinge", alpha=1.0, beta=0.0, radius=1.0), 2),
+    Entry(LinearizedFTRL(loss="squared", alpha=0.5, l1=0.1, l2=0.1, radius=0.5), 1),
+    Entry(MirrorDescent(domain=Ball(2.0), averaging=False, gradient_bound=1.0), 2),
+    Entry(MirrorDescent(domain=Ball(2.0), lazy=False, averaging=False, gradient_bound=1.5), 3),
+    Entry(MirrorDescent(domain=Simplex(2.0), mirror="entropy", gradient_bound=1.0), 2, theorem=False),
+    Entry(MirrorDescent("absolute", domain=Octahedron(2.0), mirror="power", averaging=False, gradient_bound=1.0), 1),
+    Entry(MirrorDescent("hinge", Box(1.0), schedule=AdaGrad.of_diameter(2.0), lazy=False, averaging=False), 2),
+    Entry(MirrorDescent(domain=WholeSpace(), schedule=0.02, lazy=False, averaging=False), 2, theorem=False),
+    Entry(MirrorDescent(domain=WholeSpace(), mirror="p-norm", schedule=InverseRootStep(0.02)), 3, theorem=False),
+    Entry(ExponentiatedGradient(scale=2.0), 2),
+    Entry(ExponentiatedGradient(loss="hinge", scale=2.0, signed=True, feature_bound=2.0), 2),
+    Entry(ExponentiatedGradient(loss="squared", signed=True, horizon=200), 1),
+    Entry(MirrorDescentAggregator(), 2, theorem=False),
+    Entry(MirrorDescentAggregator(STUMPS, loss="exponential", scale=2.0, symmetric=True), 2, theorem=False),
+    Entry(MirrorDescentAggregator(loss="logit", domain="subsimplex", mirror="power", horizon=100), 2, theorem=False),
+    Entry(MirrorDescentAggregator(loss="squared", scale=2.0, domain="octahedron", mirror="p-norm"), 1, theorem=False),
 ]
 CLASSIFIERS = [entry for entry in LEARNERS if entry.classifies]
 ONE_OF_EACH = list({type(entry.learner): entry for entry in reversed(LEARNERS)}.values())
@@ -131,10 +295,10 @@ def make_stream(kind: str, n: int, d: int, n_classes: int, seed: int) -> Stream:
     return Stream(X, np.argmax(z + rng.gumbel(size=z.shape), axis=1))
 
 
-def within(X: np.ndarray, bound: float) -> np.ndarray:
-    """Rows beyond the bound, scaled back to it."""
-    norms = np.linalg.norm(X, axis=1, keepdims=True)
-    return X * np.minimum(1.0, bound / np.maximum(norms, 1e-300))
+def within(X: np.ndarray, bound: float, order: float = 2) -> np.ndarray:
+    """Rows of a norm beyond the bound, scaled back to it."""
+    norms = np.linalg.norm(X, order, axis=1, keepdims=True)
+    return X * (bound / np.maximum(norms, bound))
 
 
 # ---------------------------------------------------------------------- playing and comparing
@@ -229,8 +393,8 @@ def certificate(learner: Any) -> float:
 
 
 def bound(learner: Any) -> float:
-    whole = isinstance(learner.competes_with.domain, WholeSpace)
-    return learner.regret_bound(**({"comparator_norm": LARGEST_NUMBER_WEIGHTS} if whole else {}))
+    asks = "comparator_norm" in inspect.signature(learner.regret_bound).parameters
+    return learner.regret_bound(**({"comparator_norm": LARGEST_NUMBER_WEIGHTS} if asks else {}))
 
 
 PREDICTIONS = ["predict", "predict_proba", "decision_function"]
@@ -239,10 +403,23 @@ PREDICTIONS = ["predict", "predict_proba", "decision_function"]
 ONE_ROW_PREDICTIONS = ["predict_one", "predict_proba_one"]
 
 
+def weights(learner: Any) -> np.ndarray:
+    """The weights that forecast."""
+    return learner.coef_ if isinstance(learner, LinearLearner) else learner.state_.w
+
+
+def learned(learner: Any) -> np.ndarray:
+    """The array of the state that every row moves."""
+    return next(array for name, array in learner.state_._asdict().items() if name in ("P", "table", "zeta"))
+
+
 def assert_sound(entry: Entry, learner: Any) -> None:
-    """A state without NaN or infinity, P exactly symmetric, and no variance negative beyond rounding."""
+    """A state without NaN or infinity, weights in their set, P exactly symmetric, and variances >= 0 up to rounding."""
     for name, array in learner.state_._asdict().items():
         assert np.isfinite(array).all(), name
+    if entry.first_order:
+        assert learner.competes_with.domain.contains(learner.coef_, 1e-9)
+        return
     P = learner.state_.P
     assert np.array_equal(P, P.T)
     assert np.diagonal(P).min() >= -1e-10 / start_of(learner)

@@ -1,7 +1,8 @@
-"""Over every learner: rows of any size, and the inverse after many rows."""
+"""Over every learner: rows of any size, and the state after many rows."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,59 +11,91 @@ import pytest
 
 from learners import (
     LABELLINGS,
+    LEARNERS,
     Entry,
     Stream,
     assert_sound,
     directions,
     every_learner,
     learners_that,
+    make_stream,
     play,
     start_of,
+    within,
 )
-from noregret import AIOLI, ONS, BadRow, VovkAzouryWarmuth
+from noregret import AIOLI, OGD, ONS, BadRow, StronglyConvexOGD, VovkAzouryWarmuth
+from noregret.first_order.linear import SQUARE
 from noregret.second_order.curvature import SHARP, kappa
 
 # ---------------------------------------------------------------------- 9. extremes
 
 
-EXTREMES: dict[str, Callable[[], np.ndarray]] = {
-    "1e150": lambda: 1e150 * directions(200, 3),
-    "1e150 on the axes": lambda: 1e150 * np.tile(np.eye(3), (60, 1)),
-    "1e-300": lambda: 1e-300 * directions(200, 3),
-    "5e-324": lambda: 5e-324 * np.sign(directions(200, 3)),
-    "from 1e-300 to 1e150": lambda: 10.0 ** np.linspace(-300, 150, 200)[:, None] * directions(200, 3),
-    "from 1e150 to 1e-300": lambda: 10.0 ** np.linspace(150, -300, 200)[:, None] * directions(200, 3),
-    "one huge column": lambda: directions(200, 3) * [1e150, 1.0, 1e-150],
-    "zeros": lambda: np.zeros((200, 3)),
-    "margins of 1e4": lambda: 100.0 * np.repeat(directions(4, 3), 50, axis=0),
-    "identical": lambda: np.tile(directions(1, 3), (20_000, 1)),
-    "separable": lambda: 10.0 * directions(2_000, 3),
+EXTREMES: dict[str, Callable[[float], np.ndarray]] = {  # by the largest norm that is taken
+    "huge": lambda top: top * directions(200, 3),
+    "huge on the axes": lambda top: top * np.tile(np.eye(3), (60, 1)),
+    "1e-300": lambda top: 1e-300 * directions(200, 3),
+    "5e-324": lambda top: 5e-324 * np.sign(directions(200, 3)),
+    "from 1e-300 to huge": lambda top: 10.0 ** np.linspace(-300, np.log10(top), 200)[:, None] * directions(200, 3),
+    "from huge to 1e-300": lambda top: 10.0 ** np.linspace(np.log10(top), -300, 200)[:, None] * directions(200, 3),
+    "one huge column": lambda top: directions(200, 3) * [top, 1.0, 1.0 / top],
+    "zeros": lambda top: np.zeros((200, 3)),
+    "margins of 1e4": lambda top: 100.0 * np.repeat(directions(4, 3), 50, axis=0),
+    "identical": lambda top: np.tile(directions(1, 3), (20_000, 1)),
+    "separable": lambda top: 10.0 * directions(2_000, 3),
 }
 
 
-@every_learner
+def in_small_and_in_large_sets() -> list[tuple[Entry, bool]]:
+    """Every learner as it is, and if its set has a size it is told, with a large one."""
+    sizes = {"radius", "scale"}
+    return [
+        (entry, large)
+        for large in (False, True)
+        for entry in LEARNERS
+        if not large or sizes & entry.learner.get_params().keys()
+    ]
+
+
+@pytest.mark.parametrize(("entry", "large"), in_small_and_in_large_sets(), ids=str)
 @pytest.mark.parametrize("extreme", EXTREMES)
-@pytest.mark.parametrize("labelling", LABELLINGS)
-@pytest.mark.parametrize("radius", [None, 100.0])
 @pytest.mark.filterwarnings("error")
-def test_extremes_stay_finite(entry: Entry, extreme: str, labelling: str, radius: float | None) -> None:
-    learner = entry.unbounded() if radius is None else entry.unbounded(radius=radius, gamma=0.5)
-    X = EXTREMES[extreme]()
-    y = LABELLINGS[labelling](X, entry.n_classes if entry.classifies else 2)
-    played = learner.predict_then_learn(X, y, **entry.first)
+def test_extremes_stay_finite(entry: Entry, large: bool, extreme: str) -> None:
+    entry = entry.taking(entry.largest_row, **({"radius": 100.0, "scale": 100.0, "gamma": 0.5} if large else {}))
+    X = within(EXTREMES[extreme](entry.largest_row), entry.largest_row)
+    labellings = [labels(X, entry.n_classes if entry.classifies else 2) for labels in LABELLINGS.values()]
+    if not entry.classifies and entry.first_order:
+        labellings.append(entry.largest_target * np.where(np.arange(len(X)) % 3, 0.999, -0.999))
+    for y in labellings:
+        learner = entry.new()
+        played = learner.predict_then_learn(X, y, **entry.first)
+        assert_sound(entry, learner)
+        for forecasts in (played, entry.forecast(learner, X[:200])):
+            assert np.isfinite(forecasts).all()
+            if entry.probabilities:
+                assert forecasts.min() >= 0
+                np.testing.assert_allclose(forecasts.sum(axis=1), 1.0, rtol=1e-12)
+
+
+@every_learner
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.filterwarnings("error")
+def test_rows_and_weights_of_all_sizes_stay_finite(entry: Entry, seed: int) -> None:
+    """Also where a gradient, or the square of one, is lost below the least number."""
+    rng = np.random.default_rng(seed)
+    entry = entry.taking(entry.largest_row)
+    weight = 10.0 ** rng.uniform(-300, 12, size=100)
+    X = 10.0 ** rng.uniform(-320, np.log10(entry.largest_row), size=(100, 1)) * directions(100, 3)
+    X = within(X, entry.largest_row) / np.sqrt(np.maximum(weight, 1.0))[:, None]
+    y = LABELLINGS["separable"](X, max(entry.n_classes, 2))
+    learner, forecasts = play(entry, Stream(X, y), sample_weight=weight)
+    assert np.isfinite(forecasts).all()
     assert_sound(entry, learner)
-    for forecasts in (played, entry.forecast(learner, X[:200])):
-        assert np.isfinite(forecasts).all()
-        if entry.classifies:
-            assert forecasts.min() >= 0
-            np.testing.assert_allclose(forecasts.sum(axis=1), 1.0, rtol=1e-12)
 
 
 @every_learner
 def test_a_row_of_norm_1e200_is_refused_with_a_remedy(entry: Entry) -> None:
-    learner = entry.unbounded()
     with pytest.raises(BadRow, match=r"too large.*Scale the features"):
-        learner.partial_fit(1e200 * np.eye(3), [0, 1, 0], **entry.first)
+        entry.taking(entry.largest_row).new().partial_fit(1e200 * np.eye(3), [0, 1, 0], **entry.first)
 
 
 def hessian_of_row(
@@ -82,7 +115,8 @@ def hessian_of_row(
 
 @every_learner
 @pytest.mark.slow
-def test_the_inverse_stays_one_over_200_000_rows(entry: Entry) -> None:
+def test_the_state_stays_sound_over_200_000_rows(entry: Entry) -> None:
+    """And where there is an inverse, it stays one."""
     stream = entry.stream(n=200_000, d=5)
     learner, forecasts = play(entry, stream)
     assert_sound(entry, learner)
@@ -103,3 +137,40 @@ def test_the_inverse_stays_one_over_a_million_identical_rows(entry: Entry) -> No
     P = (np.eye(3) - along) / lam + along / (lam + c.sum())  # (inverting the sum of the rows loses seven digits)
     assert np.linalg.norm(learner.state_.P - P) <= 1e-12 * np.linalg.norm(P)
     assert stream.X[0] @ learner.state_.P @ stream.X[0] == pytest.approx(1 / (lam + c.sum()), rel=1e-6)
+
+
+# ---------------------------------------------------------------------- one factor for all weights
+
+
+def descend(learner: Any, stream: Stream) -> list[float]:
+    """The weights of gradient descent with the logistic loss: each moved, decayed and projected at every row."""
+    decay = learner.regularization if isinstance(learner, StronglyConvexOGD) else 0.0
+    radius = math.inf if learner.radius is None else learner.radius
+    w, largest = [0.0] * stream.X.shape[1], 0.0
+    for t, (x, label) in enumerate(zip(stream.X.tolist(), stream.y.tolist(), strict=True), start=1):
+        sign = 2 * label - 1
+        slope = -sign / (1.0 + math.exp(sign * sum(a * b for a, b in zip(w, x, strict=True))))
+        largest = max(largest, abs(slope) * math.hypot(*x))
+        eta = 1.0 / (decay * t) if decay else math.sqrt(2.0) * radius / (largest * math.sqrt(t))
+        w = [(1.0 - eta * decay) * a - eta * slope * b for a, b in zip(w, x, strict=True)]
+        norm = math.hypot(*w)
+        if norm > radius:
+            w = [a * radius / norm for a in w]
+    return w
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        OGD(radius=1.5),
+        StronglyConvexOGD(loss="logistic", regularization=0.02),
+        StronglyConvexOGD(loss="logistic", regularization=0.02, radius=1.5),
+    ],
+    ids=repr,
+)
+@pytest.mark.slow
+def test_the_weights_times_their_factor_are_the_weights_after_200_000_rows(learner: Any) -> None:
+    stream = make_stream("drifting", 200_000, 3, 2, seed=0)
+    w = learner.fit(*stream).coef_[0]
+    np.testing.assert_allclose(w, descend(learner, stream), rtol=1e-9)
+    assert learner.state_.size[SQUARE] == pytest.approx(w @ w, rel=1e-9)

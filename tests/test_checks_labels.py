@@ -12,6 +12,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from learners import (
+    STUMPS,
     Entry,
     Stream,
     assert_same_game,
@@ -24,12 +25,14 @@ from learners import (
     every_kind,
     every_learner,
     fingerprint,
+    learned,
     learners_that,
     play,
     through_file,
     within,
 )
-from noregret import BadRow
+from noregret import BadRow, MirrorDescentAggregator
+from noregret.domains import Octahedron, Simplex
 from noregret.tally import LOSS
 
 # ---------------------------------------------------------------------- labels
@@ -96,7 +99,8 @@ def test_classes_declared_later_must_agree(entry: Entry) -> None:
 def test_a_class_may_be_met_late(entry: Entry) -> None:
     stream = entry.stream()
     learner = entry.new().partial_fit(stream.X[:1], [0], **entry.first)
-    assert learner.predict_proba(stream.X).shape == (100, entry.n_classes)
+    margins = entry.n_classes == 2 and not entry.probabilities
+    assert entry.forecast(learner, stream.X).shape == ((100,) if margins else (100, entry.n_classes))
     assert learner.predict(stream.X).shape == (100,)
 
 
@@ -110,7 +114,7 @@ def test_soft_labels(entry: Entry) -> None:
     inferred = entry.new().partial_fit(stream.X, soft)
     assert inferred.classes_.tolist() == list(range(entry.n_classes))
     forecasts = entry.new().predict_then_learn(stream.X, soft)
-    suffered = -np.sum(soft * np.log(forecasts))
+    suffered = sum(soft[:, k] @ entry.losses_suffered(forecasts, np.full(100, k)) for k in range(entry.n_classes))
     assert inferred.state_.tally[LOSS] == pytest.approx(suffered, rel=1e-9)
     frame = pd.DataFrame(soft)
     assert_same_state(inferred, entry.new().partial_fit(stream.X, frame))
@@ -135,12 +139,18 @@ def test_one_soft_label(entry: Entry) -> None:
 def test_what_is_forecast_is_consistent(entry: Entry, kind: str) -> None:
     learner, _ = play(entry, entry.stream(kind))
     X = entry.stream(kind, seed=1).X
-    p, z = learner.predict_proba(X), learner.decision_function(X)
+    z = learner.decision_function(X)
+    assert z.shape == ((100,) if entry.n_classes == 2 else (100, entry.n_classes))
+    logits = np.column_stack([np.zeros(100), z]) if entry.n_classes == 2 else z
+    assert np.array_equal(learner.predict(X), learner.classes_[logits.argmax(axis=1)])
+    if not entry.probabilities:
+        assert not hasattr(learner, "predict_proba")
+        assert not hasattr(learner, "predict_proba_one")
+        return
+    p = learner.predict_proba(X)
     assert p.shape == (100, entry.n_classes)
     assert p.min() >= 0
     np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-14)
-    assert z.shape == ((100,) if entry.n_classes == 2 else (100, entry.n_classes))
-    logits = np.column_stack([np.zeros(100), z]) if entry.n_classes == 2 else z
     np.testing.assert_allclose(softmax(logits, axis=1), p, rtol=1e-12, atol=1e-300)
     assert np.array_equal(learner.predict(X), learner.classes_[p.argmax(axis=1)])
 
@@ -150,6 +160,7 @@ def test_a_block_of_forecasts_is_its_rows(entry: Entry) -> None:
     learner, _ = play(entry, entry.stream("uneven"))
     X = entry.stream("uneven", seed=1).X
     assert np.array_equal(entry.forecast(learner, X), [entry.forecast_one(learner, x) for x in X])
+    assert np.array_equal(learner.predict(X), [learner.predict_one(x) for x in X])
 
 
 # ---------------------------------------------------------------------- names of features
@@ -178,17 +189,40 @@ def test_columns_keep_their_names(entry: Entry, tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- parameters
 
 
-def other_value(value: Any) -> Any:
+CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which every one goes with all others
+    "curvature": ("gaf", "sharp"),
+    "expectation": ("sobol", "monte-carlo"),
+    "multiclass": ("softmax", "hinge"),
+    "step": ("adagrad-norm", 0.2),
+    "schedule": (0.2, 0.3),
+    "mirror": ("p-norm", "power"),
+    "horizon": (50, 60),
+    "base": ("columns", STUMPS),
+}
+
+
+def choices(entry: Entry, name: str) -> tuple[Any, Any] | None:
+    aggregates = isinstance(entry.learner, MirrorDescentAggregator)
+    if name == "loss":
+        return ("hinge", "logit") if entry.classifies else ("squared", "squared" if aggregates else "absolute")
+    if name == "domain":
+        return ("simplex", "octahedron") if aggregates else (Simplex(0.8), Octahedron(0.8))
+    return CHOICES.get(name)
+
+
+def other_value(entry: Entry, name: str, value: Any) -> Any:
     """A value that is not the parameter's and that it might have had."""
-    if isinstance(value, str):
-        return {"sharp": "gaf", "gaf": "sharp"}.get(value, "sobol")
+    if (pair := choices(entry, name)) and (name != "curvature" or isinstance(value, str)):
+        return pair[value == pair[0]]
+    if isinstance(value, bool):
+        return not value
     if isinstance(value, int):
         return 2 * value + 1
     return 0.75 * value if value else 0.75
 
 
-def change_every_parameter(learner: Any) -> None:
-    learner.set_params(**{name: other_value(value) for name, value in learner.get_params().items()})
+def change_every_parameter(entry: Entry, learner: Any) -> None:
+    learner.set_params(**{name: other_value(entry, name, value) for name, value in learner.get_params().items()})
 
 
 @every_learner
@@ -208,11 +242,11 @@ def test_a_running_game_keeps_its_parameters(entry: Entry, tmp_path: Path) -> No
     stream = entry.stream()
     learner, before = play(entry, Stream(stream.X[:50], stream.y[:50]))
     competition = learner.competes_with
-    said = learner.regret_certificate(0.5) if entry.certificate else None
+    said = learner.regret_certificate(0.2) if entry.certificate else None
     learner.save(tmp_path / "before.npz")
-    change_every_parameter(learner)
+    change_every_parameter(entry, learner)
     assert learner.competes_with == competition
-    assert not entry.certificate or learner.regret_certificate(0.5) == said
+    assert not entry.certificate or learner.regret_certificate(0.2) == said
     learner.save(tmp_path / "after.npz")
     assert (tmp_path / "before.npz").read_bytes() == (tmp_path / "after.npz").read_bytes()
     after = learner.predict_then_learn(stream.X[50:], stream.y[50:])
@@ -222,12 +256,13 @@ def test_a_running_game_keeps_its_parameters(entry: Entry, tmp_path: Path) -> No
         assert certificate(learner) == certificate(whole[0])
 
 
-@every_learner
+@learners_that(lambda entry: entry.learner.get_params())
 def test_new_parameters_begin_with_a_new_game(entry: Entry) -> None:
-    stream = Stream(within(entry.stream().X, 0.5), entry.stream().y)
+    X, y = entry.stream()
+    stream = Stream(within(X, 0.5), y if entry.classifies else y / 4)
     learner, _ = play(entry, stream)
-    change_every_parameter(learner)
+    change_every_parameter(entry, learner)
     fresh = clone(learner).fit(*stream, **entry.first)
-    assert not np.array_equal(fresh.state_.P, learner.state_.P)
+    assert not np.array_equal(learned(fresh), learned(learner))
     assert_same_state(learner.fit(*stream, **entry.first), fresh)
     assert learner.competes_with == fresh.competes_with

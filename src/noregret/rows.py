@@ -13,6 +13,7 @@ from scipy import sparse
 
 from noregret._jit import kernel
 from noregret._types import Array
+from noregret.errors import BadRow
 from noregret.validate import rows as check_dense_rows
 from noregret.validate import writable
 
@@ -45,16 +46,21 @@ class SparseRows:
     def of(cls, X: Any) -> SparseRows:
         """The rows of a scipy CSR matrix, each in the order of its columns and with every column once.
 
-        The order of summation is then that of the dense rows, and the forecasts are the same to the bit.
+        The order of summation is then that of the dense rows, and the forecasts are the same to the bit. Compiled code
+        trusts the indices, and scipy does not look at them: a damaged matrix is refused here.
         """
+        entries = _entries(X)
+        t = first_damaged(*entries, X.shape[1])
+        if t < X.shape[0]:
+            row = X.indices[X.indptr[t] : X.indptr[t + 1]]
+            beyond = row[(row < 0) | (row >= X.shape[1])]
+            what = f"column {beyond[0]} among {X.shape[1]} columns" if beyond.size else "no such entries are stored"
+            raise BadRow(f"row {t}: {what}. The matrix is damaged: build it anew. Nothing was learned from this call.")
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        indptr = writable(X.indptr.astype(np.int64, copy=False))
-        return cls(
-            Entries(indptr, writable(X.indices.astype(np.int32, copy=False)).view(np.uint32), writable(X.data)),
-            X.shape[1],
-        )
+            entries = _entries(X)
+        return cls(entries, X.shape[1])
 
     def to_scipy(self) -> sparse.csr_matrix:
         """The same rows as a scipy matrix."""
@@ -75,6 +81,15 @@ class SparseRows:
             t += 1 + first_beyond(indptr[t + 1 :], data, within)
 
 
+def _entries(X: Any) -> Entries:
+    """The arrays of a scipy CSR matrix, in the types that the kernels read."""
+    indices = X.indices
+    if indices.dtype != np.int32:  # a wide index is not to become a small one
+        indices = np.clip(indices, -1, X.shape[1]).astype(np.int32)
+    indptr = writable(X.indptr.astype(np.int64, copy=False))
+    return Entries(indptr, writable(indices).view(np.uint32), writable(X.data))
+
+
 def parts(X: Array | SparseRows) -> Iterator[tuple[slice, Entries]]:
     """The compressed form of a block, dense or not: dense ones a few rows at a time, that share their indices."""
     if isinstance(X, SparseRows):
@@ -93,6 +108,19 @@ def _grid(d: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     """`indptr` and `indices` of as many full rows of d entries as fit a quarter of a million."""
     n = max(1, 2**18 // d)
     return np.arange(0, n * d + 1, d), np.tile(np.arange(d, dtype=np.uint32), n)
+
+
+@kernel
+def first_damaged(indptr: NDArray[np.int64], indices: NDArray[np.uint32], data: Array, n_columns: int) -> int:
+    """The first row that names entries there are none of, or a column, or the number of rows."""
+    stored = min(indices.size, data.size)
+    for t in range(indptr.size - 1):
+        if indptr[t] < 0 or indptr[t + 1] < indptr[t] or indptr[t + 1] > stored:
+            return t
+        for i in range(indptr[t], indptr[t + 1]):
+            if indices[i] >= n_columns:
+                return t
+    return indptr.size - 1
 
 
 @kernel

@@ -171,6 +171,6 @@ def check_entries(X: Array | SparseRows, bound: float, names: Any, what: str = "
         value = float(X[i, j])
     column = f"column {j}" if names is None else f"column {j} ({names[j]!r})"
     raise BadRow(
-        f"row {first + i}, {column}: {value:.6g} is beyond {what} = {bound:.6g}. Scale the features down, or raise {what}. "
-        "Nothing was learned from this call."
+        f"row {first + i}, {column}: {value:.6g} is beyond {what} = {bound:.6g}. Scale the features down, or raise "
+        f"{what}. Nothing was learned from this call."
     )

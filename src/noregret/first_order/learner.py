@@ -82,11 +82,16 @@ class LinearLearner(OnlineClassifier):
         self._chosen_loss(2)
         if not self._regresses:
             super()._meet_targets(y, classes)
-        elif classes is not None:
+        else:
+            self._refuse_classes(classes)
+
+    def _refuse_classes(self, classes: Any) -> None:
+        if classes is not None:
             raise ValueError(f"loss={self.loss!r} is of numbers; it takes no classes.")
 
     def _targets(self, y: Any, classes: Any) -> Array:
         if self._regresses:
+            self._refuse_classes(classes)
             return validate.numbers(y, LARGEST_ROW).reshape(-1, 1)
         return super()._targets(y, classes)
 

@@ -215,7 +215,8 @@ class MirrorDescent(MirrorLearner):
     domain : a set of `noregret.domains`: Ball, Simplex, SubSimplex, Octahedron, Box or WholeSpace.
     mirror : "euclidean", "entropy", "p-norm" or "power" (`noregret.first_order.mirrors.MIRRORS` says on which sets).
     schedule : "theory" (of a lazy scheme `GrowingTemperature`, of the eager Euclidean one on a ball `InverseRootStep`;
-        both need `gradient_bound`), a number (a constant step), or an object of `noregret.first_order.schedules`.
+        without `gradient_bound` both use `AdaGradNorm`, for which the lazy scheme has no bound here), a number (a
+        constant step), or an object of `noregret.first_order.schedules`.
     lazy : which of the two schemes.
     averaging : whether forecasts use the mean of the weights.
     gradient_bound : the largest gradient there will be, in the dual norm: l2 for the Euclidean mirror, else the
@@ -292,10 +293,14 @@ class MirrorDescent(MirrorLearner):
         if isinstance(self.schedule, Schedule):
             return self.schedule
         if self.schedule == "theory":
-            if math.isinf(L):
-                raise ValueError('schedule="theory" needs gradient_bound, the largest gradient in the dual norm.')
+            if math.isinf(mirror.spread):
+                raise ValueError(f'schedule="theory": on {self.domain} no step is best; give a schedule or a number.')
+            if self.lazy and math.isinf(L):  # what the gradients so far say in place of L sqrt(t)
+                return AdaGradNorm(math.sqrt(mirror.strong_convexity * mirror.spread) or 1.0)
             if self.lazy:
                 return GrowingTemperature.of(mirror, L)
+            if mirror.proxy == "euclidean" and math.isinf(L):
+                return AdaGradNorm.of_diameter(self.domain.diameter(mirror.dimension) or 1.0)
             if isinstance(self.domain, Ball):
                 return InverseRootStep.of_ball(self.domain.radius, L)
             raise ValueError(
