@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: help test lint types imports check bench
+.PHONY: help test lint types imports check bench docs
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):  *## /\1\t/p' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ types:  ## static types
 
 imports:  ## imports go one way
 	lint-imports
+
+docs:  ## make docs/bounds.md anew from the code
+	$(PYTHON) docs/generate_bounds.py
 
 check:  ## all that CI runs
 	bash .ci/run

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp, softmax
+from scipy.stats import binom, poisson
 
 from noregret import AIOLI, FOLKLORE, GAF, NoBound, Perceptron, VovkAzouryWarmuth, bounds
 from noregret.losses import HINGE, LOGISTIC, loss, slope, value
@@ -160,6 +161,35 @@ def test_aioli_scalar_equation_replaces_gradient_descent() -> None:
     assert newton_steps(10.0, 50.0, start=10.0 / 26) == 2  # from below the root it rises to it
 
 
+def test_aioli_theorem_4_needs_more_steps_for_a_small_ball() -> None:
+    """(23) has 2 lam B for the Lipschitz constant 2 lam, so that T has B for 1: too few steps, even none, for B < 1."""
+    n, B, R, lam = 10_000, 1e-3, 1.25, 3.125e6
+    reach = R**2 / lam
+    printed = math.ceil((4 + reach) * math.log(3 * n**2 * reach * (n * reach / 8 + B)))
+    assert printed == -5
+    promised = lam * B**2 + (1 + B * R) * math.log1p(n * reach / (8 * (1 + B * R))) + 1
+    regret = n * (math.log(2) - math.log1p(math.exp(-B * R)))  # margins 0, where the descent starts; all labels 1
+    assert regret == pytest.approx(6.25, abs=0.01)
+    assert promised == pytest.approx(4.13, abs=0.01)
+    assert regret > promised
+
+    case = {"n_features": 1, "radius": B, "feature_bound": R, "regularization": lam}
+    assert bounds.aioli_descent(n, **case, steps=21) == pytest.approx(promised, rel=1e-12)
+    with pytest.raises(NoBound, match="at least 21 steps"):
+        bounds.aioli_descent(n, **case, steps=20)
+    margins, A, b = np.zeros(n), lam, 0.0
+    for t in range(n):  # Algorithm 2 in one dimension, where x is 1.25 and the label 1 in every row
+        theta = 0.0
+        for _ in range(21):
+            theta -= (2 * A * theta - 2 * b + math.tanh(theta * R / 2) * R) / (4 * A + R**2 * A / lam)
+        u = margins[t] = theta * R
+        p = expit(u)
+        c = p * (1 - p) / (2 * (1 + B * R))
+        A += c * R**2
+        b += (c * u + (1 - p) / 2) * R
+    assert np.logaddexp(0, -margins).sum() - n * math.log1p(math.exp(-B * R)) < promised
+
+
 # --- GAF -------------------------------------------------------------------------------------------
 
 
@@ -298,6 +328,29 @@ def test_gaf_squared_loss_is_vovk() -> None:
     assert abs(ours.predict([x])[0] - wanted) < 1e-9
 
 
+def test_gaf_sampling_error_survives_a_false_step() -> None:
+    """(8) needs e^-eps <= 1 - 2 eps, which is false, and its middle fails with it; its end, and so (9), hold."""
+
+    def falls(m: int, p: float, mu: float, K: int, eps: float) -> float:
+        """P(p~ < e^-eps p-bar), where a sample gives the label probability 1 or 0: the widest samples there are."""
+        sampled = math.exp(-eps) * ((1 - mu) * p + mu / K) - mu / K
+        return float(binom.cdf(math.ceil(m * sampled / (1 - mu)) - 1, m, p))
+
+    assert math.exp(-0.3) > 1 - 2 * 0.3
+    middle = math.exp(-2 * 0.3**2 * 1000 * 0.05)
+    assert falls(1000, 0.05, 1e-9, 2, 0.3) == pytest.approx(0.031, abs=0.001)
+    assert falls(1000, 0.05, 1e-9, 2, 0.3) > 200 * middle
+
+    for K in (2, 3, 10):
+        for mu in (0.01, 0.1, 0.5):
+            for m in (10, 100, 1000, 10_000):
+                for eps in (0.05, 0.2, 0.5):
+                    end = math.exp(-(eps**2) * m * mu / K)
+                    for p in (mu / K / 4, mu / K, mu / K / (1 - mu), 4 * mu / K, 0.5, 0.99):
+                        assert falls(m, min(p, 1.0), mu, K, eps) <= end
+    assert math.sqrt(2) * (1 - math.exp(-0.73)) > 0.73  # how far the argument reaches
+
+
 # --- FOLKLORE --------------------------------------------------------------------------------------
 
 
@@ -421,6 +474,76 @@ def test_folklore_appendix_e_forgets_a_half_and_x_zero() -> None:
     assert worst(learner.forecast(zero), np.zeros(K)) < 1e-15
     ours = FOLKLORE(radius=2.0).fit(*stream)
     assert worst(ours.predict_proba([zero])[0], np.full(K, 1 / K)) < 1e-15
+
+
+def test_folklore_theorem_9_counts_one_of_two_halves() -> None:
+    """(K/gamma) R + gamma T is 2 sqrt(K T R) at its best, and both halves are paid by a learner that errs thinly."""
+    K, T, R, eps = 10, 1_000_000, 1.0, 0.0033
+    gamma = math.sqrt(K * R / T)
+    printed = math.sqrt(K * T * R)
+    assert K * R / gamma + gamma * T == pytest.approx(2 * printed)
+
+    wrong = int(R / -math.log1p(-eps))  # so many labels until its losses add up to R; then it is never wrong again
+    seen = binom.cdf(wrong - 1, np.arange(T), gamma / K)  # P(it has seen fewer by round t): guesses that were right
+    mistakes = float(np.sum(gamma * (1 - 1 / K) + (1 - gamma) * eps * seen))
+    assert mistakes == pytest.approx(5966, abs=1)
+    assert printed < mistakes <= bounds.bandit(T, n_classes=K, regret=R, comparator_loss=0.0)
+    assert bounds.bandit(T, n_classes=K, regret=R, comparator_loss=0.0) == pytest.approx(2 * printed)
+
+
+def test_folklore_lemma_17_is_not_true_for_every_number_of_experts() -> None:
+    """Hedge with rate 1: 4 M + 2 ln(N/delta) fails at M = 0 for huge N; c (M + ln N) + 2 ln(1/delta) never does."""
+    c = 2 * (math.sqrt(math.e) - 1) / (1 - 1 / math.e)
+    assert c < 2.06
+    share = np.linspace(0.0, 1.0, 10_001)
+    potential = np.log1p((math.sqrt(math.e) - 1) * share) + c / 2 * np.log1p(-(1 - 1 / math.e) * share)
+    assert potential.max() <= 0.0
+
+    for log_n, log_delta, fails in ((50, -15, False), (100, -30, False), (400, -120, True)):
+        mean = log_n / (1 - 1 / math.e)  # the experts err one at a time: Poisson
+        printed, corrected = 2 * (log_n - log_delta), c * log_n - 2 * log_delta
+        assert (poisson.logsf(math.floor(printed), mean) > log_delta) == fails
+        assert poisson.logsf(math.floor(corrected), mean) <= log_delta
+    assert poisson.logsf(1040, 400 / (1 - 1 / math.e)) == pytest.approx(-113.5, abs=0.1)
+
+    for mistakes in (1.0, 30.0):  # where the printed bound is the larger one, up to ln N = 32 M
+        for log_n in (0.0, 1.0, 32 * mistakes):
+            assert c * (mistakes + log_n) <= 4 * mistakes + 2 * log_n
+    with pytest.raises(NoBound, match="Hedge"):
+        bounds.boosting(1, n_classes=2, edges=[1.0] * 10_000, regret=0.0, failure=0.1)
+
+
+def test_hedge_in_the_shape_of_lemma_17() -> None:
+    """The example of F7 played with actual weights: the exact mean and tail of Hedge's mistakes."""
+    N = 200
+    weights, tail = np.ones(N), np.zeros(60)
+    tail[0], mean = 1.0, 0.0
+    for _ in range(8):
+        for expert in range(1, N):  # expert 0 is never wrong
+            p = weights[expert] / weights.sum()
+            tail[1:] = tail[1:] * (1 - p) + tail[:-1] * p
+            tail[0] *= 1 - p
+            mean += p
+            weights[expert] /= math.e
+    assert mean == pytest.approx(math.log(N) / (1 - 1 / math.e), rel=0.02)
+    for delta in (0.5, 0.1, 1e-3):
+        assert tail[math.floor(2.06 * math.log(N) - 2 * math.log(delta)) + 1 :].sum() <= delta
+
+
+def test_folklore_boosting_regression_needs_a_smaller_ball() -> None:
+    """Algorithm 3 plays with B = 2, R = 1 + ln T; its comparators and rows have norms sqrt 2 and sqrt(1 + ln^2 T)."""
+    T = 1000
+    W = np.array([[1.0, 1.0], [-1.0, -1.0]])  # alpha = 2
+    assert np.linalg.norm(W, axis=1).max() == pytest.approx(math.sqrt(2))
+    assert math.hypot(math.log(T), 1) < 1 + math.log(T)
+
+    def regret(B: float, R: float) -> float:
+        kappa = 1 / (math.log(2) + 2 * (B * R + 1))
+        return 4 * B * R + math.log1p(kappa * T * B * R) / (2 * kappa) + T * math.log1p((math.e / T) ** 2)
+
+    assert regret(2, 1 + math.log(T)) == pytest.approx(168.6, abs=0.1)
+    assert bounds.boosting_regression(T) == pytest.approx(regret(math.sqrt(2), math.hypot(math.log(T), 1)))
+    assert bounds.boosting_regression(T) == pytest.approx(107.8, abs=0.1)
 
 
 def test_the_perceptrons_lower_bound_subtracts_the_hinge_losses() -> None:

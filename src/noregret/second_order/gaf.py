@@ -128,8 +128,9 @@ class GAF(SurrogateClassifier):
         theorem = self._theorem(n)
         if self._constants.method != QUADRATURE:
             raise NoBound(
-                "the theorem is about exact expectations; with sampled ones the text's Proposition 3 holds with high "
-                'probability and unspecified constants. expectation="quadrature" is exact for two and three classes.'
+                "the theorem is about exact expectations; with independent samples the text's Proposition 3 holds with "
+                "high probability (noregret.bounds.gaf_sampled). "
+                'expectation="quadrature" is exact for two and three classes.'
             )
         return bounds.gaf(**theorem, n_classes=self._n_classes, smoothing=self._constants.mu)
 
