@@ -24,6 +24,9 @@ _HOME = {
     "stumps": "noregret.first_order.base_functions",
     "play": "noregret.evaluate.play",
     "Trace": "noregret.evaluate.trace",
+    "FTRL": "noregret.exact.ftrl",
+    "FollowTheLeader": "noregret.exact.follow_the_leader",
+    "KernelAIOLI": "noregret.exact.kernel_aioli",
     "load": "noregret.persist",
     "BadRow": "noregret.errors",
     "NoBound": "noregret.errors",
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
     from noregret.errors import NoCertificate as NoCertificate
     from noregret.evaluate.play import play as play
     from noregret.evaluate.trace import Trace as Trace
+    from noregret.exact.follow_the_leader import FollowTheLeader as FollowTheLeader
+    from noregret.exact.ftrl import FTRL as FTRL
+    from noregret.exact.kernel_aioli import KernelAIOLI as KernelAIOLI
     from noregret.first_order.aggregation import MirrorDescentAggregator as MirrorDescentAggregator
     from noregret.first_order.base_functions import stumps as stumps
     from noregret.first_order.eg import ExponentiatedGradient as ExponentiatedGradient
