@@ -31,7 +31,7 @@ from learners import (
     through_file,
     within,
 )
-from noregret import BadRow, MirrorDescentAggregator
+from noregret import FTRL, BadRow, MirrorDescentAggregator
 from noregret.domains import Octahedron, Simplex
 from noregret.tally import LOSS
 
@@ -198,11 +198,16 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
     "mirror": ("p-norm", "power"),
     "horizon": (50, 60),
     "base": ("columns", STUMPS),
+    "kernel": ("linear", "polynomial"),
+    "approximation": ("nystrom", "nystrom"),
+    "budget": (10, 20),
 }
 
 
 def choices(entry: Entry, name: str) -> tuple[Any, Any] | None:
     aggregates = isinstance(entry.learner, MirrorDescentAggregator)
+    if name == "loss" and isinstance(entry.learner, FTRL):
+        return "log", "log"
     if name == "loss":
         return ("hinge", "logit") if entry.classifies else ("squared", "squared" if aggregates else "absolute")
     if name == "domain":

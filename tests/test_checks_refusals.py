@@ -24,7 +24,7 @@ from learners import (
     play,
     state_bytes,
 )
-from noregret import AIOLI, GAF, BadRow, ExponentiatedGradient, MirrorDescentAggregator, StronglyConvexOGD
+from noregret import AIOLI, FTRL, GAF, BadRow, ExponentiatedGradient, MirrorDescentAggregator, StronglyConvexOGD
 from noregret.domains import RowBall
 from noregret.first_order.schedules import AdaGrad
 
@@ -282,12 +282,21 @@ BAD_PARAMETERS: dict[str, list[Any]] = {
     "signed": ["yes", None, 2],
     "base": ["rows", [], None, 3, [3]],
     "symmetric": ["yes", None, 2],
+    "kernel": ["cosine", None, 3],
+    "degree": [0, 1.5, "two"],
+    "coef0": [-1.0, np.nan, "some"],
+    "approximation": ["some", None],
+    "budget": [0, -1, 1.5, "all"],
     "bound": [0.0, -1.0, np.nan, np.inf, "big", None],
 }
 
 
 def reads(entry: Entry, name: str, value: Any) -> bool:
     """Whether the configuration reads that parameter, so that it must complain."""
+    if name == "loss" and isinstance(entry.learner, FTRL):
+        return value != "log"
+    if name == "budget" and entry.remembers:
+        return False
     if name == "horizon":  # of GAF it is read by smoothing="theory" alone
         return not isinstance(entry.learner, GAF)
     if name == "regularization" and value == 0.0 and isinstance(entry.learner, StronglyConvexOGD):

@@ -82,6 +82,10 @@ class OnlineLearner(BaseEstimator, ABC):
         check_is_fitted(self, "state_")
         return float(self.state_.tally[LOSS])
 
+    def _grown(self, field: str, n: int) -> int:
+        """How long a growing field of the state is once n rows are in it."""
+        return n
+
     def _for_comparators(self, X: Any) -> Any:
         """The rows as the comparators see them."""
         return X

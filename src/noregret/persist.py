@@ -154,9 +154,11 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str) -
         learner._meet_classes(Labels(classes))
     learner._begin(learner.n_features_in_)
     fresh = learner.state_._asdict()
+    growing = [field for field in fresh if field in learner._growing]
+    n = arrays[f"state.{growing[0]}"].shape[0] if growing else 0
     for field, expected in fresh.items():
         found = arrays[f"state.{field}"]
-        shape = found.shape[:1] + expected.shape[1:] if field in learner._growing else expected.shape
+        shape = (learner._grown(field, n), *expected.shape[1:]) if field in growing else expected.shape
         if found.shape != shape or found.dtype != expected.dtype or not np.isfinite(found).all():
             raise ValueError(
                 f"{path} is damaged: state {field!r} is a {found.dtype} array of shape {found.shape}; a finite "

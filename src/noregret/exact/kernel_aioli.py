@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -241,6 +241,18 @@ class KernelAIOLI(SurrogateClassifier):
     def competes_with(self) -> Competition:
         """The best function in a ball of the kernel's Hilbert space, under the log loss."""
         return Competition("logistic", Ball(self._radius))
+
+    def _for_comparators(self, X: Any) -> Array:
+        """Coordinates of phi(x): of the rows' span, which holds the best function, or the features."""
+        rows, state = np.asarray(self._rows(X, reset=False)), self.state_
+        if isinstance(state, FeatureState):
+            return self._features(state, rows, np.zeros(rows.shape[0]))
+        gram: Any = self._constants.kernel.gram(rows)
+        sizes, directions = np.linalg.eigh(gram)
+        return directions * np.sqrt(np.maximum(sizes, 0.0))
+
+    def _grown(self, field: str, n: int) -> int:
+        return n * (n + 1) // 2 if field == "triangle" else n
 
     def effective_dimension(self, regularization: float) -> float:
         r""":math:`\mathrm{tr}\,K(K + \mu I)^{-1}` for the kernel matrix of the rows learned (or of their features).
