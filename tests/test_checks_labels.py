@@ -198,7 +198,7 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
     "mirror": ("p-norm", "power"),
     "horizon": (50, 60),
     "base": ("columns", STUMPS),
-    "kernel": ("linear", "polynomial"),
+    "kernel": ("linear", "linear"),
     "approximation": ("nystrom", "nystrom"),
     "budget": (10, 20),
 }
