@@ -240,7 +240,9 @@ def test_river_itself() -> None:
 # ---------------------------------------------------------------------- regret
 
 
-@pytest.mark.parametrize("learner", [AIOLI(radius=2.0), FOLKLORE(radius=1.0), OGD(radius=2.0)], ids=repr)
+@pytest.mark.parametrize(
+    "learner", [AIOLI(radius=2.0), FOLKLORE(radius=1.0, feature_bound=5.0), OGD(radius=2.0)], ids=repr
+)
 def test_regret_is_an_interval_below_the_certificate_and_the_bound(learner: Any) -> None:
     trace = play(learner, *stream())
     for (low, high), certificate, bound in zip(trace.regret, trace.certificate, trace.bound, strict=True):

@@ -22,6 +22,11 @@ _HOME = {
     "ExponentiatedGradient": "noregret.first_order.eg",
     "MirrorDescentAggregator": "noregret.first_order.aggregation",
     "stumps": "noregret.first_order.base_functions",
+    "best_in_hindsight": "noregret.hindsight.comparator",
+    "hindsight_curve": "noregret.hindsight.comparator",
+    "Comparator": "noregret.hindsight.comparator",
+    "best_constant": "noregret.hindsight.constants",
+    "best_shifting_constants": "noregret.hindsight.constants",
     "play": "noregret.evaluate.play",
     "Trace": "noregret.evaluate.trace",
     "FTRL": "noregret.exact.ftrl",
@@ -51,6 +56,11 @@ if TYPE_CHECKING:
     from noregret.first_order.ogd import OGD as OGD
     from noregret.first_order.perceptron import Perceptron as Perceptron
     from noregret.first_order.strongly_convex import StronglyConvexOGD as StronglyConvexOGD
+    from noregret.hindsight.comparator import Comparator as Comparator
+    from noregret.hindsight.comparator import best_in_hindsight as best_in_hindsight
+    from noregret.hindsight.comparator import hindsight_curve as hindsight_curve
+    from noregret.hindsight.constants import best_constant as best_constant
+    from noregret.hindsight.constants import best_shifting_constants as best_shifting_constants
     from noregret.persist import load as load
     from noregret.second_order.aioli import AIOLI as AIOLI
     from noregret.second_order.folklore import FOLKLORE as FOLKLORE

@@ -110,3 +110,8 @@ def inlined_kernel(function: Kernel) -> Kernel:
 def summing_kernel(function: Kernel) -> Kernel:
     """A `kernel` whose sums may be taken in any order, so that dot products vectorise."""
     return _compile(function, FUSED | {"reassoc"})
+
+
+def exact_kernel(function: Kernel) -> Kernel:
+    """A `kernel` whose every operation rounds as written: for sums that keep track of their rounding."""
+    return _compile(function, set())
