@@ -28,25 +28,29 @@ def score_classes(
     adds it up itself.
     """
     n, K = forecasts.shape
+    wrong = brier = loss = 0.0
     for t in range(n):
-        scores[ROWS] += 1.0
         winner = 0
         for k in range(1, K):
             if forecasts[t, k] > forecasts[t, winner]:
                 winner = k
-        scores[WRONG] += 1.0 - Y[t, winner]
+        wrong += 1.0 - Y[t, winner]
         if not probabilities:
             continue
         for k in range(K):
             p, y = forecasts[t, k], Y[t, k]
-            scores[BRIER] += p * p - 2.0 * p * y + y
+            brier += p * p - 2.0 * p * y + y
             if log_loss and y > 0.0:
-                scores[LOSS] -= y * math.log(max(p, 1e-300))
+                loss -= y * math.log(max(p, 1e-300))
         sure = forecasts[t, winner]
         i = min(int(sure * BINS), BINS - 1)
         reliability[i, 0] += 1.0
         reliability[i, 1] += sure
         reliability[i, 2] += Y[t, winner]
+    scores[ROWS] += n
+    scores[LOSS] += loss
+    scores[WRONG] += wrong
+    scores[BRIER] += brier
 
 
 @kernel

@@ -59,6 +59,8 @@ def touching(Z: Array, look: Look) -> Tangents:
 def least(below: Below, domain: Domain, regularization: float, loss: float = math.inf) -> float:
     """A lower bound on the least of offset + g.u + regularization |u|^2 over the set, some u having at most `loss`."""
     offset, g, off = below
+    if not (np.isfinite(g).all() and np.isfinite(off).all()):
+        return -math.inf
     bounds = [-math.inf]
     longest = math.inf  # no minimiser is longer
     if regularization > 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -14,7 +13,7 @@ from noregret.hindsight import interior
 from noregret.hindsight.certificate import Record
 from noregret.hindsight.cones import cone, nearby
 from noregret.hindsight.design import UNIT, Design
-from noregret.hindsight.pieces import Pieces, total
+from noregret.hindsight.pieces import Pieces, Weighing, total
 from noregret.hindsight.whole_space import firmness
 
 ITERATIONS = 120
@@ -46,6 +45,7 @@ def solve_pieces(
             for _ in range(POLISHES):
                 alpha = _polished(design, loss, alpha, design.pull(loss.slopes(alpha)) + rest)
                 below = record.prove(loss.weigh(alpha).tangents, design, domain, regularization)
+                found.alpha[:] = np.maximum(alpha, 0.5 * found.alpha)  # the next step starts from there
                 if regularization:  # the minimiser of the tangents has no part that only the regularization sees
                     w = domain.project(-below.g / (2 * regularization))
                     record.offer(w, _loss(design, loss, regularization, w))
@@ -70,8 +70,9 @@ def _firm(design: Design, loss: Pieces, alpha: Array, record: Record) -> float:
             found = loss.weigh(moved, few)
             below = found.tangents.exactly_below(design)
             H = design.gram(loss.curvature(found.alpha))
-            live = _live(found.alpha, design.n_classes)
-            firm = firmness(design, H, below.g, below.off, live, loss.reach, pushed=_pushed(design, loss, found.alpha))
+            live, flat = _looks(found, design.n_classes)
+            pushed = _pushed(design, loss, found.alpha)
+            firm = firmness(design, H, below.g, below.off, live, loss.reach, flat=flat, pushed=pushed)
             if firm is not None and firm.ratio <= 1:
                 best = max(best, below.offset - firm.shift)
             moved = _polished(design, loss, found.alpha, below.g, H)
@@ -109,7 +110,10 @@ def _pushed(design: Design, loss: Pieces, alpha: Array) -> tuple[Array, Array]:
     return design.pull(slopes), design.rounding(slopes, doubt)
 
 
-def _live(alpha: Array, n_classes: int) -> Any:
-    """Which forecasts can still move the tangents: those of rows with more than one piece."""
-    some = alpha > 0
-    return some if n_classes else some.all(axis=0)
+def _looks(found: Weighing, n_classes: int) -> tuple[Array, Array | None]:
+    """Which forecasts the tangents look at while their weights may move, and the slopes of those that may not."""
+    slopes = found.tangents.slopes
+    if n_classes:
+        return (found.alpha > 0) | (slopes != 0), None
+    live = found.alpha.min(axis=0) > 0
+    return live, np.where(live, 0.0, slopes)

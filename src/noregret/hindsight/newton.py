@@ -146,6 +146,7 @@ def _firm(
     if error > 1e-3:
         return -math.inf
     reach = (2**0.5 if Z.ndim > 1 else 1.0) if loss.curved else 0.0
+    free = lam == 0 and not normal.any()
     for few in (0.0, 0.25 * record.allowed / Z.size):
         relaxed, live = loss.relaxed(Z, few)
         if few:
@@ -153,7 +154,7 @@ def _firm(
         # Forecasts are off by `error`: slopes are off in proportion, and the Hessian by a factor next to 1.
         g, off = design.pull_exactly(relaxed.slopes, relaxed.uncertainty + 2.02 * error * relaxed.curvature)
         off += 8 * UNIT * (lam * np.abs(w) + np.abs(normal))
-        firm = firmness(design, H * (1 - 4 * error), g + 2 * lam * w + normal, off, live, reach, 2 * lam)
+        firm = firmness(design, H * (1 - 4 * error), g + 2 * lam * w + normal, off, live, reach, 2 * lam, free)
         if firm is not None and firm.ratio < 1:
             steep = float(np.abs(relaxed.slopes).sum()) + float(relaxed.uncertainty.sum())
             value, lost = summed(relaxed.values)

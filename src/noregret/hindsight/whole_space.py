@@ -10,14 +10,16 @@ row move by at most r |v| when the weights move by v.
   offset differs by p.H^-1 g, where p is how a move of the weights along H moves the offset.
 
 Both need mu > 0. Columns that are combinations of others make it 0, but weights on them add nothing, so they may be
-left out; only it must be known that the combination is exact. It is checked without rounding, for combinations with
-short binary fractions as coefficients: equal columns, zero columns, sums of indicators. Columns that are nearly but not
-exactly dependent allow huge weights that pay for themselves, and then there is no bound here.
+left out; only it must be known that the combination is exact. That is so if the others alone reach all forecasts. Else
+it is checked without rounding, for combinations with short binary fractions as coefficients: equal columns, zero
+columns, sums of indicators. Columns that are nearly but not exactly dependent allow huge weights that pay for
+themselves, and then there is no bound here.
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +33,7 @@ from noregret.hindsight.design import CHUNK, UNIT, Design
 
 FRACTION = 2.0**-10  # coefficients of exact combinations are multiples of this
 LEAST = 1e-30  # entries below this have no half in single precision
+MANY_ROWS = 10_000  # more rows than columns, wherever the columns are not too many
 LONGEST = 2.0**18  # and at most this many of them: a product with half the digits of x is then exact
 
 
@@ -50,16 +53,19 @@ def firmness(
     live: Array,
     reach: float,
     ridge: float = 0.0,
+    free: bool = True,
+    flat: Array | None = None,
     pushed: tuple[Array, Array] | None = None,
 ) -> Firm | None:
     """The numbers of this module's bounds, in a scaling of the columns that makes H's diagonal about 1.
 
-    `live` says which forecasts the function looks at, `reach` how much faster than |x| |v| differences move (0: the
-    curvature is constant), `off` the uncertainty of g. `ridge` is the regularization's part of H. `pushed` is p and its
-    uncertainty.
+    `live` says which forecasts the function looks at, and `free` whether it looks at nothing else, unless with constant
+    slopes `flat`. `reach` is how much
+    faster than |x| |v| differences move (0: the curvature is constant), `off` the uncertainty of g, `ridge` the
+    regularization's part of H, `pushed` p and its uncertainty.
     """
     size = design.size
-    if design.n_classes and not ridge:  # only differences matter: let the weights of the last class be 0
+    if design.n_classes and free:  # only differences matter: let the weights of the last class be 0
         size -= design.d
     H = H[:size, :size] + ridge * np.eye(size)
     gradient = np.abs(g).ravel()[:size] + off.ravel()[:size]
@@ -71,7 +77,7 @@ def firmness(
     terms = min(design.n, CHUNK) + design.n / CHUNK + design.n_classes + 32
     doubt = size * UNIT * (4 * terms + 16 * size)  # of the entries, as a matrix norm, and of its eigenvalues
     kept = _independent(scaled, 4 * doubt)
-    if kept.size < size and (ridge or not _rest_depends(design, scaled, scale, kept, live)):
+    if kept.size < size and not (free and _rest_depends(design, scaled, scale, kept, live, flat)):
         return None
     if kept.size == 0:
         return Firm(0.0, 0.0, 0.0)
@@ -99,8 +105,13 @@ def _independent(scaled: Array, tolerance: float) -> NDArray[np.intp]:
     return np.sort(pivots[:rank].astype(np.intp) - 1)
 
 
-def _rest_depends(design: Design, scaled: Array, scale: Array, kept: NDArray[np.intp], live: Array) -> bool:
+def _rest_depends(
+    design: Design, scaled: Array, scale: Array, kept: NDArray[np.intp], live: Array, flat: Array | None
+) -> bool:
     """Whether every other column is, exactly, a combination of those kept, as far as the function looks."""
+    steep = np.zeros(0, dtype=np.intp) if flat is None else np.flatnonzero(flat)
+    if kept.size == _directions(design, live, kept.size) and not steep.size:
+        return True  # whatever the other columns are, those kept already reach all forecasts
     rest = np.setdiff1d(np.arange(scale.size), kept)
     M = np.zeros((kept.size, rest.size))
     if kept.size:
@@ -118,7 +129,23 @@ def _rest_depends(design: Design, scaled: Array, scale: Array, kept: NDArray[np.
         v[kept] = -nice[:, at]
         if not _unseen(design, v.reshape(-1, design.d), live):
             return False
+        if flat is not None and not _balanced(design, v, steep, flat):
+            return False
     return True
+
+
+def _directions(design: Design, live: Array, least: int) -> int:
+    """In how many directions the forecasts that count may differ at all: at least `least`, or more than needed."""
+    rows = np.flatnonzero(live if live.ndim == 1 else live.sum(axis=0) > 1)
+    if rows.size > MANY_ROWS:
+        return least + 1
+    X = design.X[rows]
+    X = X.toarray() if sparse.issparse(X) else X
+    X, which = X[X.any(axis=1)], rows[X.any(axis=1)]
+    if live.ndim == 1:
+        return len(np.unique(X, axis=0))
+    distinct = np.unique(np.hstack([X, live[:, which].T]), axis=0)
+    return int(distinct[:, design.d :].sum()) - len(distinct)
 
 
 def _unseen(design: Design, V: Array, live: Array) -> bool:
@@ -136,6 +163,18 @@ def _unseen(design: Design, V: Array, live: Array) -> bool:
         for row, classes in ((row, np.flatnonzero(seen)) for row, seen in zip(_halves(X), live.T, strict=True))
         for k in classes[1:]
     )
+
+
+def _balanced(design: Design, v: Array, rows: NDArray[np.intp], flat: Array) -> bool:
+    """Whether moving the weights by v moves the sum of these rows' constant slopes times forecasts by exactly 0."""
+    if rows.size > MANY_ROWS:
+        return False
+    columns = np.flatnonzero(v)
+    X = design.X[rows][:, columns]
+    table = (X.toarray() if sparse.issparse(X) else X).tolist()
+    exact = [Fraction(a) for a in v[columns].tolist()]
+    moves = (sum(a * Fraction(x) for a, x in zip(exact, row, strict=True) if x) for row in table)
+    return sum(Fraction(a) * move for a, move in zip(flat[rows].tolist(), moves, strict=True)) == 0
 
 
 def _halves(X: Array | sparse.csr_array) -> NDArray[np.float64]:
