@@ -29,6 +29,7 @@ from noregret import (
     LinearizedFTRL,
     MirrorDescent,
     MirrorDescentAggregator,
+    OnlineLogisticRegression,
     Perceptron,
     StronglyConvexOGD,
     VovkAzouryWarmuth,
@@ -144,7 +145,9 @@ class Entry:
         return 1 if self.margin or (self.first_order and self.n_classes == 2) else self.n_classes
 
     def features(self, X: np.ndarray) -> np.ndarray:
-        """What has a weight each: the columns, or the values of base functions."""
+        """What has a weight each: the columns, or the values of base functions, or columns as they were rescaled."""
+        if isinstance(self.learner, OnlineLogisticRegression):
+            return standardised(X)
         if isinstance(self.learner, MirrorDescentAggregator):
             base = self.learner.base
             H = X if base == "columns" else np.where(X[:, base.features] > base.thresholds, 1.0, -1.0)
@@ -204,8 +207,21 @@ class Entry:
         return Stream(X, y if self.classifies else np.clip(y, -self.largest_target, self.largest_target))
 
 
+def standardised(X: np.ndarray) -> np.ndarray:
+    """Each entry by the mean and deviation of its column up to there, within 4 of them, and a column of ones."""
+    Z = np.zeros_like(X)
+    for t in range(1, len(X)):
+        mean = X[:t].mean(axis=0)
+        away = X[t] - mean
+        deviation = np.sqrt((np.sum((X[:t] - mean) ** 2, axis=0) + away**2 * t / (t + 1)) / t)
+        Z[t] = np.clip(away / np.where(deviation > 0, deviation, 1.0), -4.0, 4.0)
+    return np.hstack([Z, np.ones((len(X), 1))])
+
+
 STUMPS = stumps(np.linspace(-1.0, 1.0, 9)[:, None], 5)  # of the first column, so that rows may have any width
 LEARNERS = [
+    Entry(OnlineLogisticRegression(), 2, margin=True),
+    Entry(OnlineLogisticRegression(radii=(1.0,), drift="track"), 3, theorem=False),
     Entry(FTRL(regularization=0.3), 2, margin=True),
     Entry(FTRL(regularization=0.1, radius=2.0), 3),
     Entry(FollowTheLeader(Box(1.0)), 1, theorem=False),
@@ -437,7 +453,7 @@ def assert_sound(entry: Entry, learner: Any) -> None:
     if entry.first_order:
         assert learner.competes_with.domain.contains(learner.coef_, 1e-9)
         return
-    if entry.remembers:
+    if entry.remembers or isinstance(entry.learner, OnlineLogisticRegression):
         return
     P = learner.state_.P
     assert np.array_equal(P, P.T)

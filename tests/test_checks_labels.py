@@ -31,7 +31,7 @@ from learners import (
     through_file,
     within,
 )
-from noregret import FTRL, BadRow, MirrorDescentAggregator
+from noregret import FTRL, BadRow, MirrorDescentAggregator, OnlineLogisticRegression
 from noregret.domains import Octahedron, Simplex
 from noregret.tally import LOSS
 
@@ -60,15 +60,17 @@ def test_labels_of_any_kind(entry: Entry, kind: str, as_array: bool, declared: b
         y = np.array(y, dtype=object if kind == "mixed" else None)
     learner = entry.new().partial_fit(X, y, classes=order if declared else None)
     assert learner.classes_.tolist() == order
-    coded = entry.new().partial_fit(X, [order.index(names[code]) for code in SOME_CODES])
+    places = {} if not declared else {"classes": [0, 1]}
+    coded = entry.new().partial_fit(X, [order.index(names[code]) for code in SOME_CODES], **places)
     assert_same_state(learner, coded)
     assert learner.predict(X).tolist() == [order[code] for code in coded.predict(X)]
     learner.learn_one(X[0], names[0])
     copy = through_file(learner, tmp_path)
     assert copy.classes_.tolist() == order
     assert [type(label) for label in copy.classes_.tolist()] == [type(label) for label in order]
-    with pytest.raises(BadRow, match="row 1"):
-        learner.partial_fit(X[:2], [names[0], "other"])
+    if declared or not isinstance(entry.learner, OnlineLogisticRegression):  # which else would learn it
+        with pytest.raises(BadRow, match="row 1"):
+            learner.partial_fit(X[:2], [names[0], "other"])
 
 
 @every_classifier
@@ -201,6 +203,11 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
     "kernel": ("linear", "linear"),
     "approximation": ("nystrom", "nystrom"),
     "budget": (10, 20),
+    "classes": (None, [0, 1, 2, 3, 4]),
+    "missing": ("mean", "error"),
+    "drift": ("none", "track"),
+    "radii": ("auto", [2.0]),
+    "on_bad_row": ("skip", "error"),
 }
 
 

@@ -24,7 +24,16 @@ from learners import (
     play,
     state_bytes,
 )
-from noregret import AIOLI, FTRL, GAF, BadRow, ExponentiatedGradient, MirrorDescentAggregator, StronglyConvexOGD
+from noregret import (
+    AIOLI,
+    FTRL,
+    GAF,
+    BadRow,
+    ExponentiatedGradient,
+    MirrorDescentAggregator,
+    OnlineLogisticRegression,
+    StronglyConvexOGD,
+)
 from noregret.domains import RowBall
 from noregret.first_order.schedules import AdaGrad
 
@@ -112,6 +121,8 @@ MISTAKES = ROW_MISTAKES + LABEL_MISTAKES + WEIGHT_MISTAKES
 
 
 def applies(entry: Entry, mistake: Mistake) -> bool:
+    if mistake.name == "one class met" and isinstance(entry.learner, OnlineLogisticRegression):
+        return False  # others may come
     return mistake.of == "all" or (mistake.of == "classifiers") == entry.classifies
 
 
@@ -288,6 +299,14 @@ BAD_PARAMETERS: dict[str, list[Any]] = {
     "approximation": ["some", None],
     "budget": [0, -1, 1.5, "all"],
     "bound": [0.0, -1.0, np.nan, np.inf, "big", None],
+    "classes": [[0], [0, 0]],
+    "fit_intercept": ["yes", None, 2],
+    "missing": ["drop", None, 0],
+    "drift": ["some", None, True],
+    "radii": ["large", 3.0, None, [-1.0], [np.nan], [0.0]],
+    "max_classes": [1, 2.5, None, "all"],
+    "max_categories": [-1, 2.5, None, "all"],
+    "on_bad_row": ["drop", None, 0],
 }
 
 
@@ -296,6 +315,8 @@ def reads(entry: Entry, name: str, value: Any) -> bool:
     if name == "loss" and isinstance(entry.learner, FTRL):
         return value != "log"
     if name == "budget" and entry.remembers:
+        return False
+    if name == "classes":  # those declared in the first call are read
         return False
     if name == "horizon":  # of GAF it is read by smoothing="theory" alone
         return not isinstance(entry.learner, GAF)

@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 # Public name -> module. Imported on first use: numba and scikit-learn cost seconds that `import noregret` need not.
 _HOME = {
+    "OnlineLogisticRegression": "noregret.automatic.logistic",
     "AIOLI": "noregret.second_order.aioli",
     "FOLKLORE": "noregret.second_order.folklore",
     "GAF": "noregret.second_order.gaf",
@@ -40,6 +41,7 @@ _HOME = {
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
+    from noregret.automatic.logistic import OnlineLogisticRegression as OnlineLogisticRegression
     from noregret.errors import BadRow as BadRow
     from noregret.errors import NoBound as NoBound
     from noregret.errors import NoCertificate as NoCertificate

@@ -38,7 +38,7 @@ from noregret.tally import LOSS
 BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labels and forecasts take
 ONE = np.ones(1)
 LARGEST_TARGET = 1e150  # its square is a number
-LEARNED = {"_constants", "_largest", "_played_with", "_labels"}  # private, and of one run
+LEARNED = {"_constants", "_largest", "_played_with", "_labels", "_settings", "_reader", "_open"}  # private, of one run
 
 
 class OnlineLearner(BaseEstimator, ABC):
@@ -85,6 +85,13 @@ class OnlineLearner(BaseEstimator, ABC):
     def _grown(self, field: str, n: int) -> int:
         """How long a growing field of the state is once n rows are in it."""
         return n
+
+    def _aside(self) -> dict[str, Any]:
+        """What a model file must keep beside parameters, classes and state, as JSON can."""
+        return {}
+
+    def _take_up(self, aside: dict[str, Any]) -> None:
+        """Take back what `_aside` gave, before the state is there."""
 
     def _for_comparators(self, X: Any) -> Any:
         """The rows as the comparators see them."""

@@ -54,16 +54,19 @@ class Labels:
             label_distributions(soft, self.classes.size)
             return soft
         labels = as_labels(y)
-        if self._in_order and labels.dtype.kind in "biuf":
-            codes = np.minimum(np.searchsorted(self.classes, labels), self.classes.size - 1)
-            foreign = self.classes[codes] != labels
-        else:
-            codes = np.array([self.code.get(label, -1) for label in labels.tolist()])
-            foreign = codes < 0
+        codes, foreign = self.codes(labels)
         if foreign.any():
             i = int(np.argmax(foreign))
             raise self.unknown(labels[i], i)
         return self.one_hot[codes]
+
+    def codes(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The place of each label among the classes, and which labels have none."""
+        if self._in_order and labels.dtype.kind in "biuf":
+            codes = np.minimum(np.searchsorted(self.classes, labels), self.classes.size - 1)
+            return codes, self.classes[codes] != labels
+        codes = np.array([self.code.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+        return codes, codes < 0
 
     def unknown(self, label: Any, row: int) -> BadRow:
         """The complaint about a label that is none of the classes."""

@@ -51,6 +51,8 @@ def save(learner: OnlineLearner, path: str | Path) -> None:
             header["classes"] = [_plain("classes", label) for label in learner.classes_.tolist()]
         else:
             arrays["classes"] = learner.classes_
+    if aside := learner._aside():
+        header["aside"] = aside
     path = Path(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     try:
@@ -76,7 +78,7 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, _recipes().get(type(value).__name__, ())):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}  # type: ignore[arg-type]
         return {"recipe": type(value).__name__} | {key: _plain(name, part) for key, part in fields.items()}
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [_plain(name, part) for part in value]
     raise ValueError(
         f"{name}={value!r} cannot be saved: only numbers, text, True, False, None, and the sets, schedules and stumps "
@@ -95,6 +97,8 @@ def _recipes() -> dict[str, type]:
 
 def _param(value: Any) -> Any:
     """What `_plain` made plain."""
+    if isinstance(value, list):
+        return tuple(value)
     if not isinstance(value, dict):
         return value
     fields = {key: tuple(part) if isinstance(part, list) else part for key, part in value.items() if key != "recipe"}
@@ -152,6 +156,7 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str) -
     if "classes" in arrays or "classes" in header:
         classes = arrays["classes"] if "classes" in arrays else as_labels(header["classes"])
         learner._meet_classes(Labels(classes))
+    learner._take_up(header.get("aside", {}))
     learner._begin(learner.n_features_in_)
     fresh = learner.state_._asdict()
     growing = [field for field in fresh if field in learner._growing]

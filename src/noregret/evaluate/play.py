@@ -15,8 +15,8 @@ from scipy import sparse
 from noregret._types import Array
 from noregret.domains import Domain
 from noregret.evaluate.players import margin_as_scores, player, take
-from noregret.evaluate.scores import new_scores, score_classes, score_numbers
 from noregret.evaluate.trace import Checkpoint, Rows, Trace, Traces
+from noregret.scores import new_scores, score_classes, score_numbers
 
 AT_ONCE = 16_384  # rows between two looks at the clock
 A_DECADE = 10  # checkpoints where they are "log"

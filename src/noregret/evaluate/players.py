@@ -16,8 +16,8 @@ from noregret._types import Array
 from noregret.base import OnlineLearner
 from noregret.domains import Competition, Domain, WholeSpace
 from noregret.errors import NoBound, NoCertificate
-from noregret.evaluate.scores import LOSS
 from noregret.labels import Labels
+from noregret.scores import LOSS
 from noregret.validate import numbers
 
 

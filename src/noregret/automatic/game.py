@@ -1,0 +1,84 @@
+"""The game of OnlineLogisticRegression over a block of rows: one compiled pass, members one after another."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from noregret._jit import kernel
+from noregret._types import Array
+from noregret.automatic import adagrad, newton
+from noregret.automatic.members import VIRTUAL_WEIGHT
+from noregret.automatic.mixing import mix
+from noregret.automatic.scaling import rescale
+from noregret.second_order import aioli, folklore
+from noregret.second_order.curvature import SHARP
+
+AT_ONCE = 256  # rows that a member meets before the next one does: its matrices stay in the cache
+
+newton_run, adagrad_run, aioli_run, folklore_run = newton.run, adagrad.run, aioli.run, folklore.run
+
+
+@kernel
+def play(
+    moments: Array,
+    P: Array,
+    w: Array,
+    tallies: Array,
+    matrices: Array,
+    weights: Array,
+    tables: Array,
+    slopes: Array,
+    log_weight: Array,
+    losses: Array,
+    slots: Array,
+    scores: Array,
+    bins: Array,
+    tally: Array,
+    X: Array,
+    Y: Array,
+    weight: Array,
+    radii: Array,
+    regularization: Array,
+    steps: Array,
+    rates: Array,
+    H: Array,
+    shares: bool,
+    reserves: bool,
+    out: Array,
+) -> None:
+    """Forecast every row (log probabilities, a column a slot) before its label is used; learn from rows of weight > 0.
+
+    Members do not depend on one another nor on the mixture, so each may run over some rows before the next does: what
+    comes out is the same, bit for bit.
+    """
+    M, N, R = P.shape[0], matrices.shape[0], tables.shape[0]
+    n, K, d = X.shape[0], Y.shape[1], tables.shape[3]
+    m = min(n, AT_ONCE)
+    Z, logits, sizes = np.empty((m, d)), np.empty((M + N + R, m, K)), np.empty(m)
+    for start in range(0, n, AT_ONCE):
+        stop = min(n, start + AT_ONCE)
+        rows, Ys, ws = Z[: stop - start], Y[start:stop], weight[start:stop]
+        rescale(moments, X[start:stop], ws, rows)
+        for t in range(stop - start):
+            square = 0.0
+            for j in range(d):
+                square += rows[t, j] * rows[t, j]
+            sizes[t] = math.sqrt(square)
+        for i in range(M):
+            said = logits[i, : stop - start]
+            if K == 2:
+                lam, a = 0.5 * regularization[i], VIRTUAL_WEIGHT
+                aioli_run(P[i], w[i], tallies[i], rows, Ys, ws, lam, 2.0 * radii[i], SHARP, 0.0, 0.0, a, said)
+            else:
+                folklore_run(
+                    P[i], w[i], tallies[i], rows, Ys, ws, H, regularization[i], radii[i], SHARP, 0.0, 0.0, said
+                )
+        for i in range(N):
+            said = logits[M + i, : stop - start]
+            newton_run(matrices[i], weights[i], steps[i, 0], steps[i, 1], steps[i, 2], rows, Ys, ws, said)
+        for i in range(R):
+            adagrad_run(tables[i], slopes, i, rates[i], rows, Ys, ws, logits[M + N + i, : stop - start])
+        said = logits[:, : stop - start]
+        mix(log_weight, losses, scores, bins, tally, said, Ys, ws, sizes, shares, reserves, out[start:stop])

@@ -1,0 +1,605 @@
+"""OnlineLogisticRegression: calibrated probabilities from raw features in one pass, with nothing to tune."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from noregret import bounds, validate
+from noregret._types import Array
+from noregret.automatic import reading, report
+from noregret.automatic.adagrad import GRADIENTS
+from noregret.automatic.game import play
+from noregret.automatic.members import RADII, VIRTUAL_WEIGHT, Members, choose
+from noregret.automatic.mixing import reserve
+from noregret.automatic.reading import Reader
+from noregret.automatic.scaling import rescale
+from noregret.automatic.state import LogisticState, kept, start, with_class, with_columns
+from noregret.base import BLOCK, ONE, OnlineClassifier
+from noregret.domains import Ball, Competition, RowBall
+from noregret.errors import BadRow, NoBound, NoCertificate
+from noregret.labels import Labels, as_distributions, as_labels
+from noregret.second_order.curvature import SHARP, kappa
+from noregret.second_order.surrogate import helmert
+from noregret.tally import EXCESS, LOSS, ROWS, WIDEST, require_unit_weights
+
+MISSING = ("error", "mean", "indicator")
+DRIFT = ("none", "track")
+ON_BAD_ROW = ("error", "skip")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters that a game is played with, from its first row on."""
+
+    fit_intercept: bool
+    missing: str
+    drift: str
+    radii: Any
+    max_classes: int
+    max_categories: int
+    on_bad_row: str
+
+    def __post_init__(self) -> None:
+        for name, choices in (("missing", MISSING), ("drift", DRIFT), ("on_bad_row", ON_BAD_ROW)):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name}={getattr(self, name)!r} is unknown: choose one of {choices}.")
+        for name, least in (("max_classes", 2), ("max_categories", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ValueError(f"{name}={value!r} must be a whole number >= {least}.")
+        if not isinstance(self.fit_intercept, bool | np.bool):
+            raise ValueError(f"fit_intercept={self.fit_intercept!r} must be True or False.")
+
+
+@dataclass(frozen=True)
+class LogisticConstants:
+    """What is fixed once the columns and the classes are."""
+
+    members: Members
+    tracks: bool
+    helmert: Array
+
+
+class OnlineLogisticRegression(OnlineClassifier):
+    r"""Logistic regression on a stream, two classes or more, from features as they come. There is nothing to tune.
+
+    Many learners run side by side on rows that are standardised on line, and their probabilities are mixed with
+    weights in proportion to exp(-loss): implicit Newton steps of different certainty, AdaGrad at three rates,
+    and `AIOLI` (two classes) or `FOLKLORE` (more) at three radii. The mixture is never worse than the best of its N
+    members by more than ln N in total, so what would have to be tuned need not be.
+
+    **Guarantee.** Rows are rescaled by what was seen of them so far, and the game is played on the rescaled rows: for
+    every u of the class, on the same rescaled rows, regret is at most that of any member plus ln N. So
+    `regret_certificate()` is the least over the members of their own certificate plus what the mixture has suffered
+    more than they; `regret_bound()` is AIOLI's theorem plus ln N. Nothing is promised about weights on
+    the raw features; but once means and deviations have settled, the two differ by a linear map and a constant.
+
+    **Labels never seen.** Without `classes` the learner starts with those it meets. Row t keeps 1/(t+2)^2 of its
+    probability for a label never seen, which costs less than ln 2 in all; `predict_proba` tells the probabilities among
+    the classes known, which sum to 1. A label that comes takes that part. What was learned stays: until then the game
+    was among the classes known.
+
+    Parameters
+    ----------
+    classes : the labels, where they are known beforehand; one that is not among them is then an error.
+    fit_intercept : whether to add a constant column.
+    missing : what NaN means: an "error", the column's "mean", or the mean and a column more that says it was missing
+        ("indicator").
+    drift : "none", or "track": members that forget, with half-lives of 30, 300 and 3000 rows, join the mixture, and its
+        weights are pulled back to the uniform ones by 1/t after row t (fixed share), so that another
+        member may take over.
+    radii : of the class of comparators with the sharper certificate; "auto" leaves out what would take too long.
+    max_classes : how many labels there may be.
+    max_categories : how many categories a column of text may have; later ones are treated as none of these.
+    on_bad_row : whether a row that cannot be learned from (infinite, not a number, no label) is an "error", or is
+        forecast as far as it goes, not learned, and counted in `bad_rows_` ("skip").
+
+    Attributes
+    ----------
+    classes_ : the labels met so far, sorted, in the order of the columns of probabilities.
+    bad_rows_ : rows that were skipped.
+    state_ : see `noregret.automatic.state.LogisticState`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from noregret import OnlineLogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> learner = OnlineLogisticRegression()
+    >>> p = learner.predict_then_learn(X, y)
+    >>> print(f"{(p.argmax(axis=1) != y).mean():.3f}")
+    0.039
+
+    One row at a time, with names and text:
+
+    >>> shop = OnlineLogisticRegression()
+    >>> for amount, country, label in [(3.0, "fr", "good"), (900.0, "xx", "fraud")] * 10:
+    ...     shop.learn_one({"amount": amount, "country": country}, label)
+    >>> shop.predict_one({"amount": 700.0, "country": "xx"})
+    'fraud'
+    """
+
+    state_: LogisticState
+    _constants: LogisticConstants
+    _settings: Settings
+    _reader: Reader
+    _open: bool  # whether labels never seen may come
+
+    def __init__(
+        self,
+        classes: Any = None,
+        fit_intercept: bool = True,
+        missing: str = "error",
+        drift: str = "none",
+        radii: Any = "auto",
+        max_classes: int = 100,
+        max_categories: int = 32,
+        on_bad_row: str = "error",
+    ) -> None:
+        self.classes = classes
+        self.fit_intercept = fit_intercept
+        self.missing = missing
+        self.drift = drift
+        self.radii = radii
+        self.max_classes = max_classes
+        self.max_categories = max_categories
+        self.on_bad_row = on_bad_row
+
+    # ------------------------------------------------------------------ the start
+
+    @property
+    def _n_classes(self) -> int:  # type: ignore[override]
+        """Slots: the classes met, and two at least."""
+        return max(2, int(self.classes_.size))
+
+    def _prepare(self, n_features: int, n_classes: int) -> LogisticConstants:
+        return self._constants_for(n_classes)
+
+    def _settle(self) -> None:
+        """Read the parameters, once."""
+        self._settings = Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
+
+    def _constants_for(self, n_classes: int) -> LogisticConstants:
+        s = self._settings
+        tracks = s.drift == "track"
+        width = self._reader.width + s.fit_intercept
+        return LogisticConstants(choose(width, n_classes, s.radii, tracks), tracks, helmert(n_classes))
+
+    def _start(self, n_features: int, n_classes: int) -> LogisticState:
+        state = start(self._reader.width, self._settings.fit_intercept, n_classes, self._constants.members)
+        if not self._open:
+            state.slots[:] = np.arange(n_classes)
+        return state
+
+    def _limits(self) -> tuple[float, float]:
+        return math.inf, reading.LARGEST
+
+    def _meet_targets(self, y: Any, classes: Any) -> None:
+        """Declared classes are all there will be; so are the columns of soft labels."""
+        declared = self.classes if classes is None else classes
+        self._open = declared is None and as_distributions(y) is None
+        if self._open:
+            self.classes_ = np.empty(0)
+            self._labels = Labels(self.classes_)
+        else:
+            self._meet_classes(Labels.of(y, declared))
+            self._require_few(self.classes_.size)
+
+    def _require_few(self, n_classes: int) -> None:
+        if n_classes > self._settings.max_classes:
+            raise ValueError(
+                f"{n_classes} classes are more than max_classes={self._settings.max_classes}. If the labels are right, "
+                "raise max_classes; if y holds numbers to be forecast, use a regressor. Nothing was learned from this "
+                "call."
+            )
+
+    def _aside(self) -> dict[str, Any]:
+        """What a model file keeps beside parameters, classes and state."""
+        reader = self._reader
+        return {
+            "open": self._open,
+            "bad_rows": self.bad_rows_,
+            "kinds": list(reader.kinds),
+            "levels": [list(level) for level in reader.levels],
+            "indicators": reader.indicators,
+        }
+
+    def _take_up(self, aside: dict[str, Any]) -> None:
+        """What `_aside` said."""
+        self._settle()
+        self._open, self.bad_rows_ = bool(aside["open"]), int(aside["bad_rows"])
+        levels = tuple((int(column), value) for column, value in aside["levels"])
+        self._reader = Reader(tuple(aside["kinds"]), levels, bool(aside["indicators"]))
+
+    # ------------------------------------------------------------------ rows
+
+    def _read(self, X: Any, first: bool, learns: bool) -> tuple[Array, np.ndarray, Reader]:
+        """Rows as a table of numbers, which of them are bad, and the reader once it has met them."""
+        table, reader, wanting = self._table(X, first, learns)
+        missing_is_error = self._settings.missing == "error"
+        bad = wanting if missing_is_error else np.zeros(len(table), dtype=bool)
+        place = reading.unlearnable(table, missing_is_error)
+        if place is None and not bad.any():
+            return table, bad, reader
+        if self._settings.on_bad_row == "error":
+            raise self._complaint(table, place, bad)
+        values = reading.find_unlearnable(table, missing_is_error)
+        return np.where(values, np.nan, table), bad | values.any(axis=1), reader
+
+    def _table(self, X: Any, first: bool, learns: bool) -> tuple[Array, Reader, np.ndarray]:
+        """The table, its reader, and rows in which a category is missing."""
+        budget = self._settings.max_categories if learns else 0
+        if isinstance(X, list) and X and isinstance(X[0], dict):
+            names = list(X[0]) if first else self._names()
+            columns = reading.dict_columns(X, names)
+            if first:
+                self.n_features_in_ = len(names)
+                self.feature_names_in_ = np.array(names, dtype=object)
+        elif (frame := reading.frame_columns(X)) is not None:
+            validate_data(self, X, reset=first, skip_check_array=True)
+            columns = frame[1]
+        else:
+            X = validate_data(
+                self, X, reset=first, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite=False
+            ) if first or sparse.issparse(X) or not self._is_plain(X) else X  # fmt: skip
+            table = reading.dense(X)
+            reader = self._new_reader((reading.NUMBER,) * table.shape[1]) if first else self._reader
+            if reading.CATEGORY in reader.kinds:
+                raise ValueError("this learner has met columns of text: give rows with names, as it knows them.")
+            return self._with_indicators(table, reader), reader, np.zeros(len(table), dtype=bool)
+        reader = self._new_reader(tuple(reading.kind_of(column) for column in columns)) if first else self._reader
+        table, met = reader.read(columns, budget)
+        return table, met, reader.missing_categories(columns)
+
+    def _with_indicators(self, table: Array, reader: Reader) -> Array:
+        return np.hstack([table, np.isnan(table)]) if reader.indicators else table
+
+    def _new_reader(self, kinds: tuple[str, ...]) -> Reader:
+        return Reader(kinds, indicators=self._settings.missing == "indicator")
+
+    def _names(self) -> list[str]:
+        if not hasattr(self, "feature_names_in_"):
+            raise BadRow("this learner has met rows without names: give an array of its features.")
+        return list(self.feature_names_in_)
+
+    def _complaint(self, table: Array, place: tuple[int, int] | None, bad: np.ndarray) -> BadRow:
+        """Names row, column, value and remedy."""
+        if place is None:
+            row, column, value = int(np.argmax(bad)), "a column of text", "a missing category"
+        else:
+            row, at = place
+            value = "NaN" if math.isnan(table[row, at]) else f"{table[row, at]:.6g}"
+            if math.isfinite(table[row, at]):
+                value += ", which is too large for floating point arithmetic. Scale the features"
+            numbers = [j for j, kind in enumerate(self._kinds(table)) if kind == reading.NUMBER]
+            named = f" ({self.feature_names_in_[numbers[at]]!r})" if hasattr(self, "feature_names_in_") else ""
+            column = f"column {numbers[at]}{named}"
+        return BadRow(
+            f"row {row}, {column}: {value}. Input contains NaN or inf, or what is no number: fill the value in or drop "
+            'the row; or choose missing="mean" for values that are missing, on_bad_row="skip" for rows that are wrong. '
+            "Nothing was learned from this call."
+        )
+
+    def _kinds(self, table: Array) -> tuple[str, ...]:
+        return self._reader.kinds if hasattr(self, "_reader") else (reading.NUMBER,) * table.shape[1]
+
+    # ------------------------------------------------------------------ labels
+
+    def _slot_of_place(self) -> np.ndarray:
+        """The slot of each class, in the order of `classes_`."""
+        return np.argsort(self.state_.slots[: self.classes_.size])
+
+    def _read_labels(self, y: Any, weight: Array) -> tuple[np.ndarray, list[Any], np.ndarray]:
+        """The slot of each row's label, -1 where it has none; the labels that are new, in order; which rows are bad.
+
+        A new label has the next slot. In rows of weight 0 it is none, for nothing is learned from them.
+        """
+        labels = as_labels(y)
+        codes, foreign = self._labels.codes(labels) if self.classes_.size else (None, np.ones(labels.size, dtype=bool))
+        slots = np.full(labels.size, -1, dtype=np.intp)
+        if codes is not None:
+            slots[~foreign] = self._slot_of_place()[codes[~foreign]]
+        bad = np.zeros(labels.size, dtype=bool)
+        new: dict[Any, int] = {}
+        if foreign.any():
+            if self._open and not self.classes_.size and labels.dtype.kind != "O":
+                check_classification_targets(labels)
+            for i, label in zip(np.flatnonzero(foreign).tolist(), labels[foreign].tolist(), strict=True):
+                if weight[i] == 0.0:
+                    continue
+                if reading.is_missing(label) or not self._open:
+                    bad[i] = True
+                else:
+                    slots[i] = new.setdefault(label, int(self.classes_.size) + len(new))
+            if bad.any() and self._settings.on_bad_row == "error":
+                i = int(np.argmax(bad))
+                raise (
+                    self._labels.unknown(labels[i], i)
+                    if not self._open
+                    else BadRow(
+                        f"row {i}: the label is missing, {labels[i]!r}. Leave the row out, or choose "
+                        'on_bad_row="skip". Nothing was learned from this call.'
+                    )
+                )
+            self._require_few(int(self.classes_.size) + len(new))
+        return slots, list(new), bad
+
+    # ------------------------------------------------------------------ the game
+
+    def _play(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> tuple[Array, Array]:
+        with self._untouched_on_error():
+            first = not hasattr(self, "state_")
+            if first:
+                self._settle()
+            table, bad, reader = self._read(X, first, learns=True)
+            if y is None:
+                raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+            if not (isinstance(y, np.ndarray) and y.shape[:1] == (len(table),)):
+                check_consistent_length(table, y)
+            weight = validate.weights(sample_weight, len(table))
+            if first:
+                self._reader = reader
+                self._meet_targets(y, classes)
+                self._begin(self.n_features_in_)
+                self.bad_rows_ = 0
+            elif not self._open:
+                self._check_declared(classes)
+            soft = as_distributions(y)
+            if soft is not None:
+                if self._open:
+                    raise BadRow("label probabilities need classes that are declared in the first call, classes=[...].")
+                Y = self._labels.distributions(y)
+                new: list[Any] = []
+                slots = np.zeros(len(Y), dtype=np.intp)
+            else:
+                slots, new, wrong = self._read_labels(y, np.where(bad, 0.0, weight))
+                bad = bad | wrong
+                Y = np.zeros((len(table), max(2, int(self.classes_.size) + len(new))))
+                met = np.flatnonzero(slots >= 0)
+                Y[met, slots[met]] = 1.0
+            if bad.any():
+                weight = np.where(bad, 0.0, weight)
+        self.bad_rows_ += int(np.count_nonzero(bad))
+        if reader.width > self._reader.width:
+            self._widen(reader)
+        out = np.empty((len(table), Y.shape[1])) if keep else np.empty((0, 0))
+        self._segments(table, Y, weight, slots, new, out)
+        place = self._slot_of_place()
+        return (out[:, place] if keep else out), Y[:, place]
+
+    def _segments(self, table: Array, Y: Array, weight: Array, slots: np.ndarray, new: list[Any], out: Array) -> None:
+        """Play the rows between those that bring a label never seen, and each of these by itself."""
+        at = 0
+        for label in new:
+            slot = int(self.classes_.size)
+            arrival = int(np.argmax((slots == slot) & (weight > 0.0)))
+            self._section(slice(at, arrival), table, Y, weight, out)
+            kept_for_it = reserve(float(self.state_.tally[ROWS]))
+            known = slot
+            if slot >= 2:
+                self._add_slot(table[arrival])
+            self._name_slot(label)
+            self._section(slice(arrival, arrival + 1), table, Y, weight, out, known)
+            if slot >= 2:
+                self.state_.tally[LOSS] -= weight[arrival] * math.log(kept_for_it)
+            at = arrival + 1
+        self._section(slice(at, len(table)), table, Y, weight, out)
+
+    def _section(
+        self, rows: slice, table: Array, Y: Array, weight: Array, out: Array, known: int | None = None
+    ) -> None:
+        """Rows that bring no new label (or, with `known`, the one that does), in blocks."""
+        K = self.state_.slots.size
+        reserves = self._open and known is None and self.classes_.size >= 2
+        columns = K if known is None else max(2, known)  # what could be named before the label was seen
+        for begin in range(rows.start, rows.stop, BLOCK):
+            some = slice(begin, min(begin + BLOCK, rows.stop))
+            before = float(self.state_.tally[ROWS])
+            said = np.empty((some.stop - some.start, K))
+            self._run_slots(table[some], np.ascontiguousarray(Y[some, :K]), weight[some], said, reserves)
+            if not len(out):
+                continue
+            out[some, :columns] = said[:, :columns]
+            unnamed = out.shape[1] - columns
+            if unnamed:
+                if columns < K:  # as if the class were not there
+                    out[some, :columns] -= np.logaddexp.reduce(said[:, :columns], axis=1, keepdims=True)
+                learned = before + np.cumsum(weight[some] > 0.0) - (weight[some] > 0.0)
+                aside = 1.0 / (learned + 2.0) ** 2
+                out[some, :columns] += np.log1p(-aside)[:, None]
+                out[some, columns:] = np.log(aside / unnamed)[:, None]
+
+    def _run_slots(self, table: Array, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
+        c = self._constants
+        m = c.members
+        play(
+            *self.state_,
+            table,
+            Y,
+            weight,
+            m.radii,
+            m.regularization,
+            m.newton,
+            m.rates,
+            c.helmert,
+            c.tracks,
+            reserves,
+            out,
+        )
+
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        self._run_slots(X, Y, weight, out, reserves=False)
+
+    def _forecast(self, X: Array, out: Array) -> None:
+        n = len(X)
+        self._run_slots(X, np.zeros((n, out.shape[1])), np.zeros(n), out, reserves=False)
+
+    def _forecasts(self, X: Any) -> Array:
+        if "state_" not in self.__dict__:  # scikit-learn's own look takes as long as the forecast
+            check_is_fitted(self, "state_")
+        table, _, _ = self._read(X, False, learns=False)
+        said = np.empty((len(table), self.state_.slots.size))
+        self._forecast(table, said)
+        return said[:, self._slot_of_place()]
+
+    def _forecast_of_one(self, x: Any) -> Array:
+        return self._forecasts(self._as_block(x))
+
+    def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
+        """Learn from one row: an array, or a dictionary of names and values."""
+        block = self._as_block(x)
+        if classes is None and "state_" in self.__dict__ and self._is_plain(block) and self._is_known(y):
+            table, bad, _ = self._read(block, False, learns=True)
+            if not bad.any():  # without what a block needs and a row does not
+                K = self.state_.slots.size
+                label = np.zeros((1, K))
+                label[0, self._slot_of_place()[self._labels.code[y]]] = 1.0
+                self._run_slots(table, label, ONE, np.empty((1, K)), self._open and self.classes_.size >= 2)
+                return
+        self.partial_fit(block, np.asarray(y)[None, :] if np.ndim(y) == 1 else [y], classes)
+
+    def _is_known(self, label: Any) -> bool:
+        return np.ndim(label) == 0 and label in self._labels.code
+
+    def _as_block(self, x: Any) -> Any:
+        if isinstance(x, dict):
+            return [x]
+        if sparse.issparse(x):
+            return x
+        row = np.asarray(x, dtype=np.float64)
+        if hasattr(self, "state_") and row.shape != (self.n_features_in_,):
+            raise BadRow(f"x has shape {row.shape}; this learner takes {self.n_features_in_} features.")
+        return row.reshape(1, -1)
+
+    # ------------------------------------------------------------------ growing
+
+    def _add_slot(self, row: Array) -> None:
+        """One class more: the members for it, and the state."""
+        before = self._constants.members
+        self._constants = self._constants_for(self.state_.slots.size + 1)
+        state = kept(self.state_, before, self._constants.members)
+        x = np.empty((1, state.tables.shape[3]))
+        rescale(state.moments.copy(), row[None], np.zeros(1), x)
+        self.state_ = with_class(state, self._constants.members, x[0], self._settings.fit_intercept)
+
+    def _name_slot(self, label: Any) -> None:
+        """The first slot without a class takes the label; `classes_` stays sorted where labels can be."""
+        labels = as_labels([*self.classes_.tolist(), label])
+        try:
+            order = np.argsort(labels, kind="stable")
+        except TypeError:  # labels of several kinds have no order but that of appearance
+            order = np.arange(labels.size)
+        place = np.empty(labels.size, dtype=np.intp)
+        place[order] = np.arange(labels.size)
+        self.state_.slots[: labels.size] = place[np.append(self.state_.slots[: labels.size - 1].astype(np.intp), -1)]
+        self.classes_ = labels[order]
+        self._labels = Labels(self.classes_)
+
+    def _widen(self, reader: Reader) -> None:
+        """Columns more, for categories that were not met before."""
+        more = reader.width - self._reader.width
+        before = self._constants.members
+        self._reader = reader
+        self._constants = self._constants_for(self.state_.slots.size)
+        state = kept(self.state_, before, self._constants.members)
+        self.state_ = with_columns(state, self._constants.members, more, self._settings.fit_intercept)
+
+    # ------------------------------------------------------------------ regret
+
+    @property
+    def competes_with(self) -> Competition:
+        """The best weights in a ball, on the rescaled rows, under the log loss."""
+        sizes = self._constants.members.radii if hasattr(self, "_constants") else np.array(RADII)
+        largest = float(sizes.max()) if sizes.size else RADII[-1]
+        if hasattr(self, "classes_") and self._n_classes > 2:
+            return Competition("softmax", RowBall(largest))
+        return Competition("logistic", Ball(2.0 * largest))
+
+    def _for_comparators(self, X: Any) -> Any:
+        """The rows as they were rescaled, X being all that were learned from, in their order."""
+        table, _, _ = self._read(X, False, learns=False)
+        rescaled = np.empty((len(table), self.state_.tables.shape[3]))
+        rescale(np.zeros_like(self.state_.moments), table, np.ones(len(table)), rescaled)
+        return rescaled
+
+    def regret_certificate(self, comparator_norm: float | None = None) -> float:
+        r"""An upper bound on the regret so far, on the rescaled rows, against the class (or weights of a given norm).
+
+        For each member, its own certificate plus what the mixture has suffered more than it; the least of these.
+        AIOLI's and FOLKLORE's are from their quadratics, AdaGrad's from the sum of its gradients.
+        """
+        check_is_fitted(self, "state_")
+        state, m = self.state_, self._constants.members
+        two = self._n_classes == 2
+        domain = self.competes_with.domain
+        largest = domain.largest_norm(self._n_classes)
+        size = largest
+        if comparator_norm is not None:
+            size = validate.positive("comparator_norm", comparator_norm, zero=True)
+        if size > largest * (1 + 1e-12):
+            raise NoCertificate(f"a comparator of norm {size:.4g} lies outside {domain}: give larger radii.")
+        lead = float(state.tally[LOSS]) - state.losses  # over each member
+        found = []
+        for i, radius in enumerate(m.radii):
+            reach = 2.0 * radius if two else radius  # of a row, or of the margin's weights
+            inside = size <= reach if comparator_norm is not None else radius == m.radii.max()
+            if inside:
+                lam = (0.5 if two else 1.0) * m.regularization[i]
+                found.append(lam * size**2 + state.tallies[i, EXCESS] + lead[i])
+        first = len(m.radii) + len(m.newton)
+        for i in range(len(m.rates)):
+            gradients = state.tables[i, GRADIENTS]
+            if comparator_norm is None and not two:
+                steepest = float(np.linalg.norm(gradients, axis=1).sum()) * float(m.radii.max(initial=0.0) or RADII[-1])
+            else:
+                steepest = float(np.linalg.norm(gradients)) * size
+            found.append(state.slopes[i] + steepest + lead[first + i])
+        return float(min(found))
+
+    def regret_bound(self, n: int | None = None) -> float:
+        """AIOLI's theorem on the rescaled rows, plus what mixing costs; for two classes."""
+        check_is_fitted(self, "state_")
+        state, m = self.state_, self._constants.members
+        require_unit_weights(state.tally)
+        if self._n_classes > 2 or not len(m.radii):
+            raise NoBound("the theorem is for two classes, with radii; regret_certificate() says what the regret is.")
+        rows = int(state.tally[ROWS]) if n is None else n
+        radius, R = float(m.radii.max()), float(state.tally[WIDEST])
+        theorem = bounds.aioli(
+            rows,
+            n_features=state.tables.shape[3],
+            radius=2.0 * radius,
+            feature_bound=R,
+            regularization=0.5 * float(m.regularization[m.radii.argmax()]),
+            curvature=float(kappa(SHARP, 0.0, radius * R, 2)),
+            virtual_weight=VIRTUAL_WEIGHT,
+        )
+        mixing = math.log(m.count) + (math.log(rows + 1.0) if self._constants.tracks else 0.0)
+        return theorem + mixing + (math.log(2.0) if self._open else 0.0)
+
+    # ------------------------------------------------------------------ at one glance
+
+    @property
+    def weights_(self) -> Array:
+        """Of the members in the mixture, in the order of `members_`; they sum to 1."""
+        check_is_fitted(self, "state_")
+        weights: Array = np.exp(self.state_.log_weight)
+        return weights / weights.sum()
+
+    @property
+    def members_(self) -> list[str]:
+        """What is mixed, as people would call it."""
+        check_is_fitted(self, "state_")
+        return report.names(self)
+
+    def report(self) -> str:
+        """Rows, classes, log loss, Brier score, calibration error, certificate, and the members that lead: a table."""
+        check_is_fitted(self, "state_")
+        return report.of(self)

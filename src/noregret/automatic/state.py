@@ -1,0 +1,152 @@
+"""What OnlineLogisticRegression has learned, and how it grows: a class more, or a column more."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from noregret._types import Array
+from noregret.automatic import newton
+from noregret.automatic.adagrad import GRADIENTS, SQUARES, WEIGHTS
+from noregret.automatic.members import Members
+from noregret.automatic.scaling import COUNT
+from noregret.scores import new_scores
+from noregret.tally import ROWS, TALLIES
+
+
+class LogisticState(NamedTuple):
+    """Members lie along the first axis. Slots are classes in the order of their first sight, two at least."""
+
+    moments: Array  # (3, d) of the columns: see scaling.py
+    P: Array  # (M, r d', r d') of AIOLI or FOLKLORE, d' = d + 1 with the intercept
+    w: Array  # (M, r d')
+    tallies: Array  # (M, TALLIES)
+    matrices: Array  # (N, K, d', d') of Newton's members; (N, 1, d', d') for two classes
+    weights: Array  # (N, K, d')
+    tables: Array  # (R, 3, K, d') of AdaGrad's: see adagrad.py
+    slopes: Array  # (R,) the sums of g.w
+    log_weight: Array  # (members,) of the mixture, up to a constant
+    losses: Array  # (members,) suffered
+    slots: Array  # (K,) the place of each slot's class in `classes_`; -1 where no class has it yet
+    scores: Array  # see scores.py
+    bins: Array
+    tally: Array
+
+
+def start(n_columns: int, intercept: bool, n_classes: int, members: Members) -> LogisticState:
+    """Nothing learned yet."""
+    d = n_columns + intercept
+    M, N, R = len(members.radii), len(members.newton), len(members.rates)
+    C, r = n_classes if n_classes > 2 else 1, n_classes - 1
+    # AIOLI's lambda is of the margin's weights, sqrt(2) times longer than the reduced ones: see `with_class`
+    regularization = members.regularization / (2.0 if n_classes == 2 else 1.0)
+    scores, bins = new_scores()
+    return LogisticState(
+        moments=np.zeros((3, n_columns)),
+        P=np.eye(r * d)[None] / regularization[:, None, None],
+        w=np.zeros((M, r * d)),
+        tallies=np.zeros((M, TALLIES)),
+        matrices=np.eye(d)[None, None]
+        * newton.variance(members.newton[:, 1], n_classes)[:, None, None, None]
+        * np.ones((N, C, 1, 1)),
+        weights=np.zeros((N, C, d)),
+        tables=np.zeros((R, 3, C, d)),
+        slopes=np.zeros(R),
+        log_weight=np.zeros(members.count),
+        losses=np.zeros(members.count),
+        slots=np.full(n_classes, -1.0),
+        scores=scores,
+        bins=bins,
+        tally=np.zeros(TALLIES),
+    )
+
+
+def kept(state: LogisticState, before: Members, after: Members) -> LogisticState:
+    """The state without the members that are too dear now: the weights of the others grow in proportion."""
+    M, N = len(after.radii), len(after.newton)
+    first = len(before.radii)
+    stay = np.r_[0:M, first : first + N, first + len(before.newton) : before.count]
+    return state._replace(
+        P=state.P[:M],
+        w=state.w[:M],
+        tallies=state.tallies[:M],
+        matrices=state.matrices[:N],
+        weights=state.weights[:N],
+        log_weight=state.log_weight[stay] - state.log_weight[stay].max(),
+        losses=state.losses[stay],
+    )
+
+
+def with_class(state: LogisticState, members: Members, x: Array, intercept: bool) -> LogisticState:
+    """The state with one slot more, for a class that row x brings.
+
+    What was learned stays as it was: the losses so far were among the classes of their time, which the new weights do
+    not enter, so their quadratics have neither slope nor curvature there. AIOLI and FOLKLORE begin the new class at 0;
+    Newton's and AdaGrad's members, where an intercept can say so, as a class that is met once in the rows so far.
+    """
+    K, d = state.slots.size, state.tables.shape[3]
+    P, w = state.P, state.w
+    matrices, weights, tables = state.matrices, state.weights, state.tables
+    if K == 2:  # from the margin m to reduced coordinates, m / sqrt(2), and to a matrix and weights a class
+        P, w = P / 2.0, w / math.sqrt(2.0)
+        matrices = np.repeat(matrices / 2.0, 2, axis=1)
+        weights = np.concatenate([-weights, weights], axis=1) / 2.0
+        halves = np.array([0.5, 1.0, 1.0])[:, None, None]
+        signs = np.array([-1.0, 1.0, -1.0])[:, None, None]
+        tables = np.concatenate([tables * halves * signs, tables * halves], axis=2)
+    variance = 1.0 / members.newton[:, 1]
+    return state._replace(
+        P=_bordered(P, d, 1.0 / members.regularization),
+        w=np.pad(w, ((0, 0), (0, d))),
+        matrices=np.concatenate([matrices, (variance[:, None, None] * np.eye(d))[:, None]], axis=1),
+        weights=_met_once(weights, x, state.tally[ROWS], intercept),
+        tables=np.stack(
+            [
+                _met_once(tables[:, WEIGHTS], x, state.tally[ROWS], intercept),
+                *(np.pad(tables[:, part], ((0, 0), (0, 1), (0, 0))) for part in (SQUARES, GRADIENTS)),
+            ],
+            axis=1,
+        ),
+        slots=np.append(state.slots, -1.0),
+    )
+
+
+def _bordered(P: Array, d: int, variance: Array) -> Array:
+    """P with d rows and columns more, a multiple of the identity."""
+    size = P.shape[1]
+    wider = np.zeros((len(P), size + d, size + d))
+    wider[:, :size, :size] = P
+    wider[:, size:, size:] = variance[:, None, None] * np.eye(d)
+    return wider
+
+
+def _met_once(weights: Array, x: Array, rows: float, intercept: bool) -> Array:
+    """Weights (members, K, d) with one class more, of probability 1 in `rows` + 1 at x."""
+    new = np.zeros((len(weights), 1, x.size))
+    if intercept:
+        new[:, 0, -1] = np.logaddexp.reduce(weights @ x, axis=1) - math.log(rows + 1.0)
+    return np.concatenate([weights, new], axis=1)
+
+
+def with_columns(state: LogisticState, members: Members, more: int, intercept: bool) -> LogisticState:
+    """The state as it would be had so many more columns, of zeros so far, been there from the start."""
+    d = state.tables.shape[3]
+    old = np.r_[0 : d - intercept, d - intercept + more : d + more]  # the intercept stays last
+    K = state.slots.size
+    r = K - 1
+    count = state.moments[COUNT].max(initial=0.0)
+    moments = np.pad(state.moments, ((0, 0), (0, more)))
+    moments[COUNT, d - intercept :] = count
+    fresh = start(d - intercept + more, intercept, K, members)
+    P = fresh.P.reshape(-1, r, d + more, r, d + more)
+    P[np.ix_(range(len(P)), range(r), old, range(r), old)] = state.P.reshape(-1, r, d, r, d)
+    w = fresh.w.reshape(-1, r, d + more)
+    w[:, :, old] = state.w.reshape(-1, r, d)
+    matrices = fresh.matrices
+    matrices[:, :, old[:, None], old] = state.matrices
+    weights, tables = fresh.weights, fresh.tables
+    weights[:, :, old] = state.weights
+    tables[:, :, :, old] = state.tables
+    return state._replace(moments=moments, P=fresh.P, w=fresh.w, matrices=matrices, weights=weights, tables=tables)
