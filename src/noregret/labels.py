@@ -70,6 +70,7 @@ class Labels:
 
     def unknown(self, label: Any, row: int) -> BadRow:
         """The complaint about a label that is none of the classes."""
+        label = label.item() if isinstance(label, np.generic) else label
         return BadRow(
             f"row {row}: label {label!r} is not one of the classes {self.classes.tolist()}. Correct "
             "the label, or start "

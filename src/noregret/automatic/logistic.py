@@ -92,9 +92,8 @@ class OnlineLogisticRegression(OnlineClassifier):
     fit_intercept : whether to add a constant column.
     missing : what NaN means: an "error", the column's "mean", or the mean and a column more that says it was missing
         ("indicator").
-    drift : "none", or "track": members that forget, with half-lives of 30, 300 and 3000 rows, join the mixture, and its
-        weights are pulled back to the uniform ones by 1/t after row t (fixed share), so that another
-        member may take over.
+    drift : "none", or "track": members that forget, with half-lives of 7 to 7000 rows, join the mixture, and its
+        weights are pulled back to the uniform ones by 1/t after row t (fixed share), so that another member may take over.
     radii : of the class of comparators with the sharper certificate; "auto" leaves out what would take too long.
     max_classes : how many labels there may be.
     max_categories : how many categories a column of text may have; later ones are treated as none of these.
@@ -309,8 +308,8 @@ class OnlineLogisticRegression(OnlineClassifier):
         bad = np.zeros(labels.size, dtype=bool)
         new: dict[Any, int] = {}
         if foreign.any():
-            if self._open and not self.classes_.size and labels.dtype.kind != "O":
-                check_classification_targets(labels)
+            if self._open and labels.dtype.kind == "f":
+                check_classification_targets(labels[foreign & ~np.isnan(labels)])
             for i, label in zip(np.flatnonzero(foreign).tolist(), labels[foreign].tolist(), strict=True):
                 if weight[i] == 0.0:
                     continue
@@ -454,6 +453,14 @@ class OnlineLogisticRegression(OnlineClassifier):
 
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row: an array, or a dictionary of names and values."""
+        try:
+            self._learn_one(x, y, classes)
+        except (BadRow, TypeError, ValueError):
+            if "state_" not in self.__dict__ or self._settings.on_bad_row == "error":
+                raise
+            self.bad_rows_ += 1
+
+    def _learn_one(self, x: Any, y: Any, classes: Any) -> None:
         block = self._as_block(x)
         if classes is None and "state_" in self.__dict__ and self._is_plain(block) and self._is_known(y):
             table, bad, _ = self._read(block, False, learns=True)

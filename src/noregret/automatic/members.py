@@ -18,10 +18,11 @@ from noregret._types import Array
 NEWTON = (
     (0.3, 0.3), (0.003, 3.0), (1.0, 10.0), (0.3, 0.1), (1.0, 0.3), (0.003, 1.0), (1.0, 30.0), (0.1, 3.0), (0.1, 0.1),
 )  # fmt: skip
-ADAGRAD = (0.1, 0.3, 1.0)
+ADAGRAD = (0.1, 0.3, 1.0)  # rates for rows of up to WIDE columns; of more, in proportion to 1/columns
+WIDE = 100
 RADII = (0.5, 2.0, 8.0)  # of a class's weights on standardised rows
-HALF_LIVES = (30.0, 300.0, 3000.0)  # in rows, of the members that forget
-FORGETFUL = (0.3, 1.0)  # their kappa and lambda
+HALF_LIVES = (7.0, 70.0, 700.0, 7000.0)  # in rows, of what the members that forget are sure of
+FORGETFUL = (1.0, 0.3)  # their kappa and lambda
 VIRTUAL_WEIGHT = 0.5  # of AIOLI
 
 # Multiplications a row that a kind of member may take altogether; beyond, there are fewer of them, or none.
@@ -60,7 +61,7 @@ def choose(width: int, n_classes: int, radii: object, forgetful: bool) -> Member
     return Members(
         radii=np.array(sizes[:affordable]),
         newton=np.array(newton[: _within(BUDGET, matrices * width**2)]).reshape(-1, 3),
-        rates=np.array(ADAGRAD),
+        rates=np.array(ADAGRAD) * min(1.0, WIDE / width),
     )
 
 

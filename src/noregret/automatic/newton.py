@@ -13,7 +13,8 @@ below 1 forgets how sure it was: it learns longer, which suits nearly separable 
 Two classes have :math:`w_1 = -w_0` and the same matrix, so one is kept: that of the margin :math:`w_1 - w_0`, with
 :math:`P = P_0 + P_1`.
 
-To forget, A is multiplied by rho < 1 before a row is added, but P never beyond where it started.
+To forget, P goes back towards where it started before every row: P <- rho P + (1 - rho) P_start, rho < 1. What was
+learned long ago is then no longer sure, and P stays well conditioned.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def run(
         for k in range(K):
             fold_one(P[k], U[k], X, t, V[k])
             if rho < 1.0 and c != 0.0:
-                forget(P[k], V[k], rho, 1.0 / lam)
+                forget(P[k], V[k], X, t, rho, 1.0 / lam)
             m[k], q[k] = score(V[k], w[k], X, t)
         out[t] = m
         if c == 0.0:
@@ -76,7 +77,7 @@ def run_margin(
         c = weight[t]
         fold_one(P, u, X, t, v)
         if rho < 1.0 and c != 0.0:
-            forget(P, v, rho, 2.0 / lam)
+            forget(P, v, X, t, rho, 2.0 / lam)
         m, q = score(v, w, X, t)
         out[t, 0] = -0.5 * m
         out[t, 1] = 0.5 * m
@@ -109,16 +110,13 @@ def learn(w: Array, v: Array, u: Array, q: float, step: float, bend: float) -> N
 
 
 @kernel
-def forget(P: Array, v: Array, rho: float, largest: float) -> None:
-    """A becomes rho A, so P and v = P x grow; but no entry of P's diagonal beyond where it started."""
-    top = 0.0
+def forget(P: Array, v: Array, X: Array, t: int, rho: float, first: float) -> None:
+    """P = rho P + (1 - rho) first I, and v = P x for row t."""
     for i in range(v.size):
-        top = max(top, P[i, i])
-    grow = min(1.0 / rho, max(1.0, largest / top))
-    for i in range(v.size):
-        v[i] *= grow
+        v[i] = rho * v[i] + (1.0 - rho) * first * X[t, i]
         for j in range(v.size):
-            P[i, j] *= grow
+            P[i, j] *= rho
+        P[i, i] += (1.0 - rho) * first
 
 
 @kernel

@@ -1,8 +1,8 @@
 """Rows in any form to a table of numbers: arrays, CSR matrices, data frames, dictionaries; categories, missing values.
 
 The table's columns are those with numbers, in their order; with `missing="indicator"` then one a column given, which
-is 1 where its value was missing; then one for every category, in the order of first sight. So a category that is met later
-adds a column at the end, and nothing moves. A category beyond the budget has no column: its row has zeros there.
+is 1 where its value was missing; then one for every category, in the order of first sight. So a category that is met
+later adds a column at the end, and nothing moves. A category beyond the budget has no column: its row has zeros.
 """
 
 from __future__ import annotations

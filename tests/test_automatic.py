@@ -1,0 +1,456 @@
+"""OnlineLogisticRegression: against its definition, and against the traps that streams set."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import log_softmax, logsumexp, softmax
+
+import noregret
+from learners import assert_same_state, standardised, through_file
+from noregret import AIOLI, FOLKLORE, BadRow, NoBound, OnlineLogisticRegression
+from noregret.automatic.members import ADAGRAD, BUDGET, FORGETFUL, HALF_LIVES, NEWTON, RADII, choose
+from noregret.automatic.newton import settle
+from noregret.streams.builtin import adversarial
+from noregret.tally import ROWS
+
+# ---------------------------------------------------------------------- members and mixture, from their definitions
+
+
+def newton_member(
+    Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, kappa: float, lam: float, rho: float = 1.0
+) -> np.ndarray:
+    """Implicit steps, with matrices that are inverted anew each row."""
+    n, K = Y.shape
+    d = Z.shape[1]
+    A, W, out = np.tile(lam * np.eye(d), (K, 1, 1)), np.zeros((K, d)), np.empty((n, K))
+    for t in range(n):
+        x = Z[t]
+        if rho < 1.0:
+            A = np.linalg.inv(rho * np.linalg.inv(A) + (1 - rho) / lam * np.eye(d))
+        v = np.linalg.solve(A, np.tile(x[:, None], (K, 1, 1)))[:, :, 0]
+        m, q = W @ x, v @ x
+        out[t] = m
+        z = m.copy()
+        for _ in range(200):  # Newton on the residual; the damping is that of a Lipschitz constant 1
+            p = softmax(z)
+            J = np.eye(K) + weight[t] * q[:, None] * (np.diag(p) - np.outer(p, p))
+            step = np.linalg.solve(J, z - m - weight[t] * q * (Y[t] - p))
+            z -= step / (1.0 + np.abs(step).max())
+        p = softmax(z)
+        W += weight[t] * (Y[t] - p)[:, None] * v
+        A += weight[t] * kappa * (p * (1 - p))[:, None, None] * np.outer(x, x)
+    return out
+
+
+def adagrad_member(Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, eta: float) -> np.ndarray:
+    K, d = Y.shape[1], Z.shape[1]
+    W, squares, out = np.zeros((K, d)), np.zeros((K, d)), np.empty(Y.shape)
+    for t in range(len(Z)):
+        out[t] = W @ Z[t]
+        g = weight[t] * np.outer(softmax(out[t]) - Y[t], Z[t])
+        squares += g**2
+        W -= eta * g / np.sqrt(np.where(squares > 0, squares, 1.0))
+    return out
+
+
+def certified_member(Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, radius: float) -> np.ndarray:
+    learner: Any = FOLKLORE(radius=radius, regularization=0.5 / radius**2)
+    if Y.shape[1] == 2:
+        learner = AIOLI(radius=2 * radius, regularization=0.25 / radius**2, virtual_weight=0.5)
+    return np.log(learner.predict_then_learn(Z, Y, sample_weight=weight))
+
+
+def mixture(members: list[np.ndarray], Y: np.ndarray, weight: np.ndarray, shares: bool) -> np.ndarray:
+    log_p = np.array([log_softmax(logits, axis=1) for logits in members])
+    N, n, _ = log_p.shape
+    log_weight, rows, out = np.full(N, -math.log(N)), 0, np.empty(Y.shape)
+    for t in range(n):
+        out[t] = logsumexp(log_weight[:, None] + log_p[:, t], axis=0)
+        log_weight = log_weight + weight[t] * log_p[:, t] @ Y[t]
+        log_weight -= logsumexp(log_weight)
+        rows += weight[t] > 0
+        if shares and weight[t] > 0:
+            log_weight = np.log((1 - 1 / (rows + 1)) * np.exp(log_weight) + 1 / (rows + 1) / N)
+    return np.exp(out)
+
+
+def some_rows(n: int, d: int, K: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([seed, n, d, K])
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-3, 3, size=d) + rng.normal(size=d)
+    z = (X - X.mean(axis=0)) / X.std(axis=0) @ rng.normal(size=(d, K)) * 2
+    return X, np.argmax(z + rng.gumbel(size=z.shape), axis=1)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("drift", ["none", "track"])
+def test_the_forecast_is_the_mixture_of_its_members(K: int, drift: str) -> None:
+    X, y = some_rows(60, 4, K)
+    rng = np.random.default_rng(5)
+    Y = np.where(rng.random((60, 1)) < 0.3, rng.dirichlet(np.ones(K), size=60), np.eye(K)[y])
+    weight = rng.choice([0.5, 1.0, 2.0], size=60)
+    Z = standardised(X)
+    newton = [(kappa, lam, 1.0) for kappa, lam in NEWTON]
+    if drift == "track":
+        newton[1:1] = [(*FORGETFUL, 0.5 ** (1 / rows)) for rows in HALF_LIVES]
+    members = [certified_member(Z, Y, weight, radius) for radius in RADII]
+    members += [newton_member(Z, Y, weight, *each) for each in newton]
+    members += [adagrad_member(Z, Y, weight, eta) for eta in ADAGRAD]
+    learner = OnlineLogisticRegression(drift=drift)
+    p = learner.predict_then_learn(X, Y, classes=range(K), sample_weight=weight)
+    np.testing.assert_allclose(p, mixture(members, Y, weight, drift == "track"), atol=1e-9)
+    losses = [-weight @ np.sum(Y * log_softmax(logits, axis=1), axis=1) for logits in members]
+    np.testing.assert_allclose(learner.state_.losses, losses, rtol=1e-9)
+    assert len(learner.members_) == learner.weights_.size == len(members)
+    assert learner.weights_.sum() == pytest.approx(1.0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(3, 8), st.floats(-8.0, 8.0), st.floats(-3.0, 3.0), st.integers(0, 2**32 - 1))
+def test_an_implicit_step_settles(K: int, size: float, doubt: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    m, q = 10.0 ** (size / 4) * rng.normal(size=K), 10.0 ** rng.uniform(-3, doubt + 1e-3, size=K)
+    y = rng.dirichlet(np.full(K, 0.2))
+    z, p = np.empty(K), np.empty(K)
+    settle(m, q, 1.5, y, z, p)
+    residual = z - m - 1.5 * q * (y - softmax(z))
+    assert np.abs(residual).max() <= 1e-9 * (1 + np.abs(m).max() + q.max())
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(2, 4), st.integers(1, 60), st.integers(0, 2**32 - 1), st.sampled_from(["none", "track"]))
+def test_never_worse_than_the_best_member_by_more_than_mixing_costs(K: int, n: int, seed: int, drift: str) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, 3)), rng.integers(0, K, size=n)
+    learner = OnlineLogisticRegression(drift=drift).partial_fit(X, y, classes=range(K))
+    cost = math.log(learner.weights_.size) + (math.log(n + 1) if drift == "track" else 0.0)
+    assert learner.total_loss_ <= learner.state_.losses.min() + cost + 1e-9
+
+
+def test_there_are_as_many_members_as_time_allows() -> None:
+    assert len(choose(20, 2, "auto", False).newton) == len(NEWTON)
+    assert len(choose(65, 10, "auto", False).radii) == 1
+    wide = choose(3000, 2, "auto", False)
+    assert len(wide.newton) == len(wide.radii) == 0
+    assert len(wide.rates) == len(ADAGRAD)
+    for width in (5, 30, 100, 300):
+        for K in (2, 3, 10, 30):
+            few, many = choose(width, K + 1, "auto", True), choose(width, K, "auto", True)
+            assert np.array_equal(few.newton, many.newton[: len(few.newton)])
+            assert np.array_equal(few.radii, many.radii[: len(few.radii)])
+            assert len(few.newton) * (K + 1) * width**2 <= BUDGET
+
+
+def test_wide_rows_are_learned_without_matrices() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2500))
+    y = X[:, 0] > 0
+    learner = OnlineLogisticRegression()
+    learner.fit(X, y)
+    assert learner.state_.P.size == learner.state_.matrices.size == 0
+    assert learner.total_loss_ / 300 < 0.75
+    assert np.isfinite(learner.regret_certificate())
+    with pytest.raises(NoBound, match="radii"):
+        learner.regret_bound()
+
+
+# ---------------------------------------------------------------------- scale
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_units_do_not_matter(K: int) -> None:
+    X, y = some_rows(300, 5, K)
+    p = OnlineLogisticRegression().predict_then_learn(X, y)
+    for scale in (1e-6, 1e-3, 7.0, 1e6):
+        q = OnlineLogisticRegression().predict_then_learn(X * np.array([1.0, scale, 1.0, scale, 1.0]), y)
+        np.testing.assert_allclose(q, p, atol=1e-9)
+    # a shift of 1e6 costs six to nine digits: columns have deviations from 1e-3 to 1e3
+    q = OnlineLogisticRegression().predict_then_learn(X + 1e6, y)
+    np.testing.assert_allclose(q, p, atol=1e-4)
+
+
+def test_a_power_of_two_changes_no_bit() -> None:
+    X, y = some_rows(200, 3, 2)
+    p = OnlineLogisticRegression().predict_then_learn(X, y)
+    assert np.array_equal(OnlineLogisticRegression().predict_then_learn(X * 2.0**20, y), p)
+
+
+def test_rescaled_rows_use_the_past_alone() -> None:
+    X, y = some_rows(50, 3, 2)
+    learner = OnlineLogisticRegression().fit(X, y)
+    np.testing.assert_allclose(learner._for_comparators(X), standardised(X), atol=1e-10)
+    later = X.copy()
+    later[30:] *= 1e9
+    assert np.array_equal(learner._for_comparators(later)[:30], learner._for_comparators(X)[:30])
+
+
+def test_constant_and_late_columns() -> None:
+    X, y = some_rows(200, 3, 2)
+    X[:, 1] = 0.1
+    X[:100, 2] = -3.0
+    learner = OnlineLogisticRegression()
+    assert np.isfinite(learner.predict_then_learn(X, y)).all()
+    Z = learner._for_comparators(X)
+    assert not Z[:, 1].any()
+    assert np.abs(Z).max() <= 4.0
+
+
+def test_a_feature_of_scale_1e6_with_noisy_labels_stays_near_the_middle() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=2000), 1e6 * rng.normal(size=2000)])
+    p = OnlineLogisticRegression().predict_then_learn(X, rng.integers(0, 2, 2000))
+    assert np.abs(p[500:, 1] - 0.5).max() < 0.2
+
+
+# ---------------------------------------------------------------------- labels
+
+
+def test_a_label_that_comes_late_extends_the_model() -> None:
+    X, y = some_rows(400, 4, 5)
+    y[:150] %= 2
+    whole = OnlineLogisticRegression()
+    p = whole.predict_then_learn(X, y)
+    assert whole.classes_.tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert p.min() > 0.0
+    first = int(np.argmax(y >= 2))
+    assert p[first, y[first]] == pytest.approx(1 / (first + 2) ** 2 / 3)  # kept for three labels that were to come
+    np.testing.assert_allclose(p[0], np.r_[[(1 - 0.25) / 2] * 2, [0.25 / 3] * 3])
+    # one row at a time, and in blocks, the same is learned; forecasts differ by what is kept for columns not there yet
+    rows, blocks = OnlineLogisticRegression(), OnlineLogisticRegression()
+    for t in range(400):
+        said = rows.predict_proba_one(X[t]) if t else np.array([1.0])
+        assert said.sum() == pytest.approx(1.0)
+        rows.learn_one(X[t], y[t])
+    last = [blocks.predict_then_learn(X[i : i + 33], y[i : i + 33]) for i in range(0, 400, 33)][-1]
+    assert_same_state(rows, whole)
+    assert_same_state(blocks, whole)
+    np.testing.assert_allclose(last, p[-len(last) :])
+    # afterwards it is nearly as good as if it had known the classes from the start
+    known = OnlineLogisticRegression(classes=range(5)).predict_then_learn(X, y)
+    late = slice(250, None)
+    gap = np.log(known[late][np.arange(150), y[late]]).sum() - np.log(p[late][np.arange(150), y[late]]).sum()
+    assert gap < 8.0
+
+
+def test_the_certificate_covers_labels_that_come_late() -> None:
+    X, y = some_rows(300, 3, 4, seed=2)
+    y[:100] %= 2
+    learner = OnlineLogisticRegression(radii=(1.0, 3.0)).fit(X, y)
+    Z = standardised(X)
+    met = np.array([len(set(y[: t + 1].tolist())) for t in range(300)])
+    new = np.r_[True, met[1:] > met[:-1]]
+    order = np.array(list(dict.fromkeys(y.tolist())))  # of first sight
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        W = rng.normal(size=(4, 4))
+        W *= rng.choice([0.5, 3.0]) / np.linalg.norm(W, axis=1, keepdims=True)
+        loss = 0.0
+        for t in range(300):
+            among = order[: max(2, met[t])]
+            z = Z[t] @ W.T
+            loss += logsumexp(z[among]) - z[y[t]]
+            if new[t] and met[t] > 2:
+                loss -= math.log(1 / (t + 2) ** 2)  # what the learner paid for a label never seen, comparators pay too
+        assert learner.total_loss_ - loss <= learner.regret_certificate() + 1e-9
+
+
+def test_labels_beyond_the_limit_are_refused() -> None:
+    X, y = some_rows(30, 2, 5)
+    with pytest.raises(ValueError, match="max_classes=3"):
+        OnlineLogisticRegression(max_classes=3).fit(X, y)
+    learner = OnlineLogisticRegression(max_classes=3).fit(X, y % 3)
+    before = [array.copy() for array in learner.state_]
+    with pytest.raises(ValueError, match="max_classes=3"):
+        learner.partial_fit(X, y)
+    assert all(np.array_equal(a, b) for a, b in zip(before, learner.state_, strict=True))
+
+
+def test_a_label_outside_a_declared_set_is_an_error() -> None:
+    X, _ = some_rows(3, 2, 2)
+    for learner in (OnlineLogisticRegression(classes=["a", "b"]), OnlineLogisticRegression()):
+        declared = {} if learner.classes else {"classes": ["a", "b"]}
+        learner.partial_fit(X[:2], ["a", "b"], **declared)
+        with pytest.raises(BadRow, match="'c' is not one of the classes"):
+            learner.partial_fit(X[2:], ["c"])
+
+
+def test_one_class_then_two() -> None:
+    X, _ = some_rows(40, 2, 2)
+    learner = OnlineLogisticRegression().fit(X[:20], ["a"] * 20)
+    assert learner.classes_.tolist() == ["a"]
+    assert learner.predict_proba(X).tolist() == [[1.0]] * 40
+    assert learner.predict_one(X[0]) == "a"
+    p = learner.predict_then_learn(X[20:], ["b"] * 20)
+    assert learner.classes_.tolist() == ["a", "b"]
+    assert 0.0 < p[0, 1] < 0.2 < 0.5 < p[-1, 1]
+
+
+def test_before_any_label_all_are_alike() -> None:
+    X, _ = some_rows(5, 2, 3)
+    learner = OnlineLogisticRegression().fit(X, [0] * 5, classes=[0, 1, 2], sample_weight=0.0)
+    np.testing.assert_allclose(learner.predict_proba(X), 1 / 3)
+
+
+# ---------------------------------------------------------------------- missing values and bad rows
+
+
+def test_a_bad_row_does_not_poison() -> None:
+    X, y = some_rows(200, 3, 2)
+    spoilt = X.copy()
+    spoilt[50, 1], spoilt[60, 0], spoilt[70] = np.nan, np.inf, -1e300
+    with pytest.raises(BadRow, match=r"row 50, column 1: NaN.*missing="):
+        OnlineLogisticRegression().fit(spoilt, y)
+    learner = OnlineLogisticRegression(on_bad_row="skip")
+    p = learner.predict_then_learn(spoilt, y)
+    assert np.isfinite(p).all()
+    assert learner.bad_rows_ == 3
+    good = np.delete(np.arange(200), [50, 60, 70])
+    same = OnlineLogisticRegression(on_bad_row="skip").fit(X[good], y[good])
+    assert_same_state(learner, same)
+    labels = y.astype(float)
+    labels[5] = np.nan
+    assert OnlineLogisticRegression(on_bad_row="skip").fit(X, labels).bad_rows_ == 1
+    with pytest.raises(BadRow, match="row 5: the label is missing"):
+        OnlineLogisticRegression().fit(X, labels)
+
+
+def test_a_single_bad_row_is_counted() -> None:
+    X, y = some_rows(20, 3, 2)
+    learner = OnlineLogisticRegression(on_bad_row="skip", classes=[0, 1]).fit(X, y)
+    state = [array.copy() for array in learner.state_]
+    for x, label in (([1.0, np.inf, 0.0], 1), ([1.0, 2.0], 1), (["a", "b", "c"], 0), (X[0], 7), ({"a": 1.0}, 1)):
+        learner.learn_one(x, label)
+    assert learner.bad_rows_ == 5
+    assert all(np.array_equal(a, b) for a, b in zip(state, learner.state_, strict=True))
+
+
+@pytest.mark.parametrize("missing", ["mean", "indicator"])
+def test_missing_values(missing: str) -> None:
+    X, y = some_rows(400, 3, 2)
+    rng = np.random.default_rng(0)
+    gone = rng.random(X.shape) < 0.2
+    spoilt = np.where(gone, np.nan, X)
+    learner = OnlineLogisticRegression(missing=missing)
+    p = learner.predict_then_learn(spoilt, y)
+    assert np.isfinite(p).all()
+    assert learner.bad_rows_ == 0
+    moments = learner.state_.moments
+    np.testing.assert_allclose(moments[1, :3], np.nanmean(spoilt, axis=0), rtol=1e-9)
+    assert -np.log(p[np.arange(400), y]).mean() < 0.68
+    assert learner._reader.width == (6 if missing == "indicator" else 3)
+
+
+def test_that_a_value_is_missing_may_tell_something() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 500)
+    X = rng.normal(size=(500, 1))
+    X[(y == 1) & (rng.random(500) < 0.8)] = np.nan
+    losses = {m: OnlineLogisticRegression(missing=m).fit(X, y).total_loss_ / 500 for m in ("mean", "indicator")}
+    assert losses["indicator"] < 0.45 < 0.6 < losses["mean"]
+
+
+# ---------------------------------------------------------------------- frames and dictionaries
+
+
+def shop(n: int = 300) -> tuple[dict[str, Any], np.ndarray]:
+    rng = np.random.default_rng(0)
+    country = rng.choice(list("abcdefg"), n)
+    columns = {"amount": 1e3 * rng.lognormal(size=n), "country": country, "vip": rng.random(n) < 0.5}
+    return columns, np.where(np.isin(country, ["a", "b"]) ^ (rng.random(n) < 0.1), "fraud", "good")
+
+
+def test_frames_of_every_make_say_the_same(tmp_path: Any) -> None:
+    columns, y = shop()
+    pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    text = {**columns, "country": columns["country"].tolist()}
+    frames = [pd.DataFrame(columns), pl.DataFrame(text), pa.table(text)]
+    learners = [OnlineLogisticRegression() for _ in frames]
+    forecasts = [learner.predict_then_learn(frame, y) for learner, frame in zip(learners, frames, strict=True)]
+    for p in forecasts[1:]:
+        assert np.array_equal(p, forecasts[0])
+    assert learners[0].feature_names_in_.tolist() == list(columns)
+    late = np.log(forecasts[0][150:][np.arange(150), (y == "good").astype(int)[150:]])
+    assert -late.mean() < 0.45
+    rows = OnlineLogisticRegression()
+    for i in range(300):
+        rows.learn_one({name: values[i] for name, values in text.items()}, y[i])
+    np.testing.assert_allclose(rows.predict_proba(frames[0]), learners[0].predict_proba(frames[0]), atol=1e-12)
+    copy = through_file(rows, tmp_path)
+    assert copy.predict_proba_one({"amount": 3.0, "country": "z", "vip": True}) == pytest.approx(
+        rows.predict_proba_one({"amount": 3.0, "country": "z", "vip": True})
+    )
+    with pytest.raises(ValueError, match="order"):
+        learners[0].predict(frames[0][["country", "amount", "vip"]])
+    with pytest.raises(BadRow, match="'price' is not one of the features"):
+        rows.predict_one({"price": 3.0})
+
+
+def test_categories_met_later_are_as_if_always_known() -> None:
+    columns, y = shop(200)
+    names = list(dict.fromkeys(columns["country"].tolist()))
+    rows = [{name: columns[name][i] for name in columns} for i in range(200)]
+    learner = OnlineLogisticRegression()
+    for row, label in zip(rows, y, strict=True):
+        learner.learn_one(row, label)
+    one_hot = np.column_stack(
+        [columns["amount"], columns["vip"], *(columns["country"] == name for name in names)]
+    ).astype(float)
+    plain = OnlineLogisticRegression().fit(one_hot, y)
+    for found, expected in zip(learner.state_, plain.state_, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+    few = OnlineLogisticRegression(max_categories=2)
+    few.partial_fit(rows, y)
+    assert few._reader.width == 4
+
+
+def test_sparse_rows_are_rows() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    X, y = some_rows(50, 4, 2)
+    X[np.random.default_rng(0).random(X.shape) < 0.6] = 0.0
+    dense, thin = OnlineLogisticRegression().fit(X, y), OnlineLogisticRegression().fit(sparse.csr_array(X), y)
+    assert_same_state(dense, thin)
+    assert np.array_equal(dense.predict_proba(X), thin.predict_proba(sparse.csr_array(X)))
+
+
+# ---------------------------------------------------------------------- drift
+
+
+def test_tracking_pays_where_things_change_and_costs_little_where_not() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 5))
+    w = 2 * rng.normal(size=5)
+    sign = np.where(np.arange(4000) // 1000 % 2, -1.0, 1.0)
+    noise = rng.logistic(size=4000)
+    for y, pays in (((sign * (X @ w) + noise) > 0, True), ((X @ w + noise) > 0, False)):
+        static, tracking = (OnlineLogisticRegression(drift=drift).fit(X, y).total_loss_ for drift in ("none", "track"))
+        assert tracking < static - 50.0 if pays else tracking < static + 12.0
+
+
+# ---------------------------------------------------------------------- regret
+
+
+def test_regret_is_small_and_promised() -> None:
+    stream = adversarial(2000, seed=1)
+    trace = noregret.play(OnlineLogisticRegression(), stream.X, stream.y, classes=stream.classes, progress=False)
+    assert trace.regret[-1].high <= trace.certificate[-1] <= trace.bound[-1]
+    X, y = some_rows(2000, 5, 2)
+    trace = noregret.play(OnlineLogisticRegression(), X, y, progress=False)
+    assert trace.regret[-1].high <= trace.certificate[-1] <= trace.bound[-1]
+    assert trace.regret[-1].high < 50.0
+
+
+def test_the_report_says_it_all() -> None:
+    X, y = some_rows(300, 4, 3)
+    learner = OnlineLogisticRegression(on_bad_row="skip").fit(X, y)
+    learner.learn_one([np.inf] * 4, 1)
+    text = learner.report()
+    for word in ("300 (and 1 bad)", "3 (0, 1, 2)", "log loss a row", "Brier", "calibration", "regret", "Newton"):
+        assert word in text
+    assert learner.state_.scores[0] == learner.state_.tally[ROWS] == 300
+    assert f"{learner.total_loss_ / 300:.4f}" in text
