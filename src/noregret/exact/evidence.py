@@ -26,6 +26,7 @@ from noregret.second_order.algebra import dot
 DEEP = 28.0  # of a log-concave function of two variables, what lies below e^-28 of the top is 2e-11 of the integral
 PRECISION = 2e-10  # of a panel of angles, relative to the whole
 FINER = 5e-11  # of a panel of a ray: noise in the rays would have their angles halved in vain
+ROUNDING = 2e-16  # of losses, for each unit of weight
 MOST_PANELS = 2000
 BOTH_WAYS = np.array([0.0, math.pi])
 N_STEPS = 32
@@ -78,13 +79,14 @@ def turn(X: Array, Y: Array, G: Array, U: Array, Z: Array, axes: Array) -> float
     """The integral over all directions: panels of angles are halved, all at once, until each is precise."""
     ends = np.linspace(0.4, 0.4 + 2.0 * math.pi, 3)  # not along the axes, where things happen: a panel's end hides them
     low, high = ends[:-1], ends[1:]
+    precision = max(PRECISION, 4.0 * ROUNDING * Y.sum())
     done = 0.0
     for _ in range(60):
         half = 0.5 * (high - low)
         angles = (0.5 * (low + high))[:, None] + half[:, None] * NODES
         f = rays(X, Y, G, U, Z, axes, angles.ravel()).reshape(angles.shape)
         found = np.array([rule(values, width) for values, width in zip(f, half, strict=True)])
-        rough = found[:, 1] > PRECISION * (done + found[:, 0].sum())
+        rough = found[:, 1] > precision * (done + found[:, 0].sum())
         done += found[~rough, 0].sum()
         if not rough.any():
             return done
@@ -117,13 +119,14 @@ def rays(X: Array, Y: Array, G: Array, U: Array, Z: Array, axes: Array, angles: 
     for i in range(n):
         tops[i] = leader(Z[i])
         leads[i] = lead(Z[i], tops[i])
+    precision = max(FINER, ROUNDING * Y.sum())
     found = np.empty(angles.size)
     for m in range(angles.size):
         cos, sin = math.cos(angles[m]), math.sin(angles[m])
         for j in range(size):
             a.reshape(-1)[j] = cos * axes[0, j] + (sin * axes[1, j] if size > 1 else 0.0)
         gaps(X, G, a, C)
-        found[m] = ray(Z, C, Y, tops, leads, chord(U.reshape(-1), a.reshape(-1)), size - 1)
+        found[m] = ray(Z, C, Y, tops, leads, chord(U.reshape(-1), a.reshape(-1)), size - 1, precision)
     return found
 
 
@@ -137,7 +140,7 @@ def lead(z: Array, top: int) -> float:
 
 
 @kernel
-def ray(Z: Array, C: Array, Y: Array, tops: Array, leads: Array, end: float, power: int) -> float:
+def ray(Z: Array, C: Array, Y: Array, tops: Array, leads: Array, end: float, power: int, precision: float) -> float:
     """The integral of t^power exp(-rise) over [0, end]."""
     end = horizon(Z, C, Y, tops, leads, end)
     if end <= 0.0:
@@ -153,7 +156,7 @@ def ray(Z: Array, C: Array, Y: Array, tops: Array, leads: Array, end: float, pow
         total += integral[i]
     i = 0
     while i < count:
-        if error[i] <= FINER * total or count == MOST_PANELS:
+        if error[i] <= precision * total or count == MOST_PANELS:
             i += 1
             continue
         total -= integral[i]
