@@ -216,7 +216,6 @@ LEARNERS = [
     Entry(KernelAIOLI("linear", approximation="nystrom", budget=24, radius=3.0), 2, margin=True),
     # one feature by quadrature, more by walkers, who have no theorem
     Entry(AggregatingForecaster(radius=3.0, n_samples=80), 2, margin=True, theorem=False),
-    Entry(AggregatingForecaster(radius=2.0, method="langevin", n_samples=160, smoothing=0.01), 3, theorem=False),
     Entry(AIOLI(radius=3.0), 2, margin=True),
     Entry(AIOLI(radius=2.0, virtual_weight=0.5, feature_bound=3.0), 2, margin=True),
     Entry(FOLKLORE(radius=2.0), 2),

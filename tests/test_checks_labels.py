@@ -201,6 +201,7 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
     "kernel": ("linear", "linear"),
     "approximation": ("nystrom", "nystrom"),
     "budget": (10, 20),
+    "method": ("langevin", "auto"),
 }
 
 

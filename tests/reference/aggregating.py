@@ -17,7 +17,7 @@ DEPTH = 50.0
 
 
 def logits_of(X: Array, n_classes: int) -> Array:
-    """(n, K, N): parameters to logits. Two classes: weights of the margin; three: of mean zero, in an orthonormal basis."""
+    """(n, K, N): parameters to logits. Two classes: weights of the margin; three: of mean zero."""
     if n_classes == 2:
         basis = np.array([[-0.5], [0.5]])
     else:

@@ -73,12 +73,13 @@ class AggregatingForecaster(RememberingClassifier):
     Frobenius norm: N = (K-1) d parameters.
 
     **Quadrature** (N = 1 or 2) integrates to a relative error of 1e-8, in each probability, also where the posterior is
-    a needle or piles up at the border of the ball. A forecast takes time in proportion to the number of distinct rows
+    a needle or piles up at the border of the ball. (Beyond a total weight of 1e7 rounding decides: 1e-16 times that
+    weight.) A forecast takes time in proportion to the number of distinct rows
     learned: about 10 microseconds a row for N = 1, and 0.1 to 1 milliseconds for N = 2.
 
     **Langevin** (any N) keeps `n_samples` weighted walkers, which follow the posterior from row to row. Forecasts are
-    off by what as many draws from the posterior would be: a probability's standard error is about its posterior
-    standard deviation divided by the root of `n_samples`. A forecast takes n_samples N operations; now and
+    off by about what as many draws from the posterior would be: a probability's standard error is one to two times its
+    posterior standard deviation divided by the root of `n_samples`. A forecast takes n_samples N operations; now and
     then, as the posterior has shrunk, the walkers move, which takes n_samples times rows times
     N operations, a few times over. `diagnostics_` says how they are.
 

@@ -33,6 +33,7 @@ from noregret.second_order.algebra import dot
 CLOUDS = 4
 FORGOTTEN = 0.1
 MOST_STEPS = 30
+MOST_DEGREES = 24  # in which a row is let in: rows that say more than losses have digits would never be
 FEWEST = 4  # walkers a parameter: fewer do not tell their covariance
 STRIDE, ACCEPTED, MEMORY, MOVES = range(4)
 
@@ -70,16 +71,20 @@ def learn(
     losses(walkers, X[-1:], Y[-1:], G, news)
     part = Y.copy()
     done = 0.0
-    while done < 1.0:
+    for degree in range(MOST_DEGREES):
         step = 1.0 - done
-        while effective(log_weight - step * news) < 0.5 * n:
-            step *= 0.5
+        if degree < MOST_DEGREES - 1:
+            while effective(log_weight - step * news) < 0.5 * n and step > 1e-20:
+                step *= 0.5
         log_weight -= step * news
         done += step
-        if done < 1.0:
-            part[-1] = done * Y[-1]
-            renew(walkers, log_weight, move, X, part, G, rng)
-            losses(walkers, X[-1:], Y[-1:], G, news)
+        if done == 1.0 and effective(log_weight) >= 0.5 * n:
+            break
+        part[-1] = done * Y[-1]
+        renew(walkers, log_weight, move, X, part, G, rng)
+        if done == 1.0:
+            break
+        losses(walkers, X[-1:], Y[-1:], G, news)
     log_weight -= log_weight.max()
 
 
