@@ -232,8 +232,8 @@ class AggregatingForecaster(RememberingClassifier):
     def diagnostics_(self) -> dict[str, Any]:
         """How the posterior is known.
 
-        `method`, `parameters`, `distinct_rows`; of walkers also `effective_samples` (of `n_samples`), `r_hat` (by how much
-        four clouds of them disagree: 1 is by chance alone, more than 1.1 is bad), and of their last move
+        `method`, `parameters`, `distinct_rows`; of walkers also `effective_samples` (of `n_samples`), `r_hat` (by how
+        much four clouds of them disagree: 1 is by chance alone, more than 1.1 is bad), and of their last move
         `acceptance` and `memory` (the correlation with where they stood before: 0.1, or more if it would have taken
         too many steps), and the number of `moves` so far.
         """

@@ -1,8 +1,8 @@
 """The evidence of rows under the uniform prior, by quadrature: for one or two parameters.
 
 The evidence is the mean over the unit ball of exp(-losses). The posterior is log-concave, and rays are sent through it
-from its centre (`centre.py`), where it is within a factor e of its top. Along a ray it falls to e^-28 at a distance that
-is found by trying, or the ball ends. A ray is integrated by Clenshaw and Curtis's rule on panels, halved until the
+from its centre (`centre.py`), where it is within a factor e of its top. Along a ray it falls to e^-28 at a distance
+that is found by trying, or the ball ends. A ray is integrated by Clenshaw and Curtis's rule on panels, halved until the
 error is small; and so is what the rays give as a function of their angle. That function hides no peaks: it measures a
 convex body seen from within, and of a needle a ray that misses the direction by an angle a still sees 1/a of the
 width. A linear map makes it nearly round: the Hessian of losses and barrier at the centre becomes the identity.

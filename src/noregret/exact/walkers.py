@@ -1,7 +1,7 @@
-r"""The posterior of the aggregating forecaster by sampling: a cloud of weighted walkers that follows it from row to row.
+r"""The posterior of the aggregating forecaster by sampling: weighted walkers that follow it from row to row.
 
-Walkers start as draws from the uniform prior. A row multiplies each one's weight by the likelihood of its label. When the
-weights have become uneven (the effective number of walkers has fallen below half) walkers are drawn anew in
+Walkers start as draws from the uniform prior. A row multiplies each one's weight by the likelihood of its label. When
+the weights have become uneven (the effective number of walkers has fallen below half) walkers are drawn anew in
 proportion to their weights, and moved by steps of Langevin dynamics that leave the posterior as it is. A row
 that says so much that one reweighting would leave few walkers is let in by degrees.
 
@@ -10,9 +10,9 @@ exact:
 
     w' = m + rho (w - m) + sqrt(1 - rho^2) S^{1/2} xi
 
-It is accepted or refused (Metropolis) for the sake of the posterior itself and of the ball. Where the posterior is nearly
-Gaussian rho may be 0, and one step forgets the past; elsewhere rho grows until a fifth of the steps are accepted. A move
-goes on until the correlation with the start is down to a tenth.
+It is accepted or refused (Metropolis) for the sake of the posterior itself and of the ball. Where the posterior is
+nearly Gaussian rho may be 0, and one step forgets the past; elsewhere rho grows until a fifth of the steps are accepted.
+A move goes on until the correlation with the start is down to a tenth.
 
 Walkers form four clouds, drawn anew each within itself, so that they stay as good as independent: by how much their
 means differ is a measure of the error.
