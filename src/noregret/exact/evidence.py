@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from noregret._jit import kernel
 from noregret._types import Array
@@ -23,6 +24,7 @@ from noregret.exact.centre import centre, chord, forward
 from noregret.exact.posterior import gaps, leader, total_loss
 from noregret.second_order.algebra import dot
 
+Ints = npt.NDArray[np.int64]
 DEEP = 28.0  # of a log-concave function of two variables, what lies below e^-28 of the top is 2e-11 of the integral
 PRECISION = 2e-10  # of a panel of angles, relative to the whole
 FINER = 5e-11  # of a panel of a ray: noise in the rays would have their angles halved in vain
@@ -140,7 +142,7 @@ def lead(z: Array, top: int) -> float:
 
 
 @kernel
-def ray(Z: Array, C: Array, Y: Array, tops: Array, leads: Array, end: float, power: int, precision: float) -> float:
+def ray(Z: Array, C: Array, Y: Array, tops: Ints, leads: Array, end: float, power: int, precision: float) -> float:
     """The integral of t^power exp(-rise) over [0, end]."""
     end = horizon(Z, C, Y, tops, leads, end)
     if end <= 0.0:
@@ -171,7 +173,7 @@ def ray(Z: Array, C: Array, Y: Array, tops: Array, leads: Array, end: float, pow
 
 @kernel
 def panel(
-    Z: Array, C: Array, Y: Array, tops: Array, leads: Array, low: float, high: float, power: int, f: Array
+    Z: Array, C: Array, Y: Array, tops: Ints, leads: Array, low: float, high: float, power: int, f: Array
 ) -> tuple[float, float]:
     """The integral of t^power exp(-rise) over [low, high], and its error."""
     half = 0.5 * (high - low)
@@ -182,7 +184,7 @@ def panel(
 
 
 @kernel
-def horizon(Z: Array, C: Array, Y: Array, tops: Array, leads: Array, end: float) -> float:
+def horizon(Z: Array, C: Array, Y: Array, tops: Ints, leads: Array, end: float) -> float:
     """Where exp(-rise) has fallen to e^-28 or a little less, or `end`."""
     low, high = 0.0, end
     t = min(9.0, end)  # right for a Gaussian
@@ -204,7 +206,7 @@ def horizon(Z: Array, C: Array, Y: Array, tops: Array, leads: Array, end: float)
 
 
 @kernel
-def rise(Z: Array, C: Array, Y: Array, tops: Array, leads: Array, t: float) -> float:
+def rise(Z: Array, C: Array, Y: Array, tops: Ints, leads: Array, t: float) -> float:
     """The losses of gaps Z + t C less those of gaps Z: row by row, so that nothing large cancels.
 
     A loss is sum_k y_k (z_top - z_k) - mass log(probability of top). While the leading class stays, the first changes

@@ -11,8 +11,8 @@ exact:
     w' = m + rho (w - m) + sqrt(1 - rho^2) S^{1/2} xi
 
 It is accepted or refused (Metropolis) for the sake of the posterior itself and of the ball. Where the posterior is
-nearly Gaussian rho may be 0, and one step forgets the past; elsewhere rho grows until a fifth of the steps are accepted.
-A move goes on until the correlation with the start is down to a tenth.
+nearly Gaussian rho may be 0, and one step forgets the past; elsewhere rho grows until a fifth of the steps are
+accepted. A move goes on until the correlation with the start is down to a tenth.
 
 Walkers form four clouds, drawn anew each within itself, so that they stay as good as independent: by how much their
 means differ is a measure of the error.
