@@ -182,7 +182,7 @@ class Entry:
     def largest_row(self) -> float:
         """The norm up to which rows are taken where no bound is declared (and rounding does not decide)."""
         if isinstance(self.learner, AggregatingForecaster):
-            return 0.999e70 / self.learner.radius
+            return 0.999e6 / self.learner.radius  # by walkers
         if not self.first_order:
             return 1e150
         if isinstance(self.learner, StronglyConvexOGD):

@@ -23,7 +23,10 @@ from noregret.second_order.algebra import norm
 from noregret.tally import LOSS, ROWS, TALLIES, WIDEST, record, require_unit_weights
 
 METHODS = ("quadrature", "langevin")
-LARGEST_MARGIN = 1e70  # radius |x| sqrt(weight): squares of gradients stay numbers
+LARGEST_MARGIN = {  # radius |x| sqrt(weight)
+    "quadrature": 1e70,  # squares of gradients stay numbers
+    "langevin": 1e6,  # walkers follow, also in ten dimensions
+}
 
 
 @dataclass(frozen=True)
@@ -179,7 +182,8 @@ class AggregatingForecaster(RememberingClassifier):
         )
 
     def _limits(self) -> tuple[float, float]:
-        return math.inf, LARGEST_MARGIN / max(1.0, self._constants.radius)
+        c = self._constants
+        return math.inf, LARGEST_MARGIN[c.method] / max(1.0, c.radius)
 
     @property
     def competes_with(self) -> Competition:
