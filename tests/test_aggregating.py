@@ -62,7 +62,7 @@ def cases(d: int, K: int) -> dict[str, tuple[np.ndarray, np.ndarray, Any, np.nda
     }
 
 
-ABOUT_ZERO = ("few rows", "a wide ball", "one row", "a large row")  # their corners are lines through 0
+ABOUT_ZERO = ("few rows", "a wide ball", "a large row")  # their corners are lines through 0
 
 
 @pytest.mark.parametrize(("d", "K"), SHAPES)
@@ -235,14 +235,14 @@ def error_of_walkers(learners: list[Any], X: np.ndarray, expected: np.ndarray) -
 
 
 @pytest.mark.parametrize(("d", "K"), SHAPES)
-@pytest.mark.parametrize("n", [5, 60])
+@pytest.mark.parametrize("n", [5, 30])
 @pytest.mark.parametrize("radius", [2.0, 30.0])
 def test_walkers_find_the_integral(d: int, K: int, n: int, radius: float) -> None:
     """As well as a quarter as many independent draws would."""
     X, y = stream_of(d, K, n)
     tests = stream_of(d, K, 4, seed=1)[0]
     expected = AggregatingForecaster(radius=radius).fit(X, y, classes=range(K)).predict_proba(tests)
-    walkers = [AggregatingForecaster(radius, "langevin", n_samples=256, random_state=seed) for seed in range(12)]
+    walkers = [AggregatingForecaster(radius, "langevin", n_samples=256, random_state=seed) for seed in range(10)]
     assert error_of_walkers([w.fit(X, y, classes=range(K)) for w in walkers], tests, expected) <= 2.0
 
 
@@ -273,7 +273,7 @@ def importance(A: np.ndarray, Y: np.ndarray, radius: float, draws: int) -> tuple
 def test_walkers_agree_with_importance_sampling(d: int, K: int, n: int, radius: float) -> None:
     X, y = stream_of(d, K, n, size=1.0)
     tests = stream_of(d, K, 5, seed=1)[0]
-    u, log_weight = importance(reference.logits_of(X, K), np.eye(K)[y], radius, 200_000)
+    u, log_weight = importance(reference.logits_of(X, K), np.eye(K)[y], radius, 40_000)
     weight = np.exp(log_weight - log_weight.max())
     assert weight.sum() ** 2 / np.sum(weight**2) > 10_000
     p = softmax(np.einsum("nkj,mj->mnk", reference.logits_of(tests, K), u), axis=2)

@@ -1,7 +1,7 @@
 """The aggregating forecaster by its definition: integrals over an interval or a disc, on a fixed grid of panels.
 
 The posterior is log-concave, so along a line it has one top and falls on both sides. Panels cover it down to e^-50 of
-the top, and are halved towards the top and towards both ends, with Gauss's rule on each. A disc is a line of lines.
+the top, ever smaller towards the top and towards both ends, with Gauss's rule on each. A disc is a line of lines.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def line(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, A
     edge = f(top[:, None]) - DEPTH
     left = refine(lambda t: np.where(f(t) >= edge, -t, -np.inf), low, top)
     right = refine(lambda t: np.where(f(t) >= edge, t, -np.inf), top, high)
-    shares = 0.5 ** np.arange(9, 0, -1)
+    shares = 0.5 * 0.25 ** np.arange(7, -1, -1)
     cuts = np.concatenate([[0.0], shares, 1.0 - shares[-2::-1], [1.0]])
     sides = [low[:, None] + (high - low)[:, None] * cuts for low, high in ((left, top), (top, right))]
     ends = np.concatenate([sides[0], sides[1][:, 1:]], axis=1)
@@ -103,10 +103,11 @@ def log_evidence_about_zero(A: Array, Y: Array, radius: float) -> float:
     Where two logits of a row are equal is a line through 0, and at large radii a corner.
     """
     across = np.concatenate([A[:, j] - A[:, k] for j in range(A.shape[1]) for k in range(j)])
-    corners = np.arctan2(across[:, 0], -across[:, 1])
-    steps = np.pi * 0.5 ** np.arange(1, 14)
-    cuts = (corners[:, None] + np.concatenate([-steps, [0.0], steps, [np.pi]])).ravel() % (2 * np.pi)
-    angle, angle_weights = gauss(np.unique(np.concatenate([[0.0], cuts, [2 * np.pi]]))[None], 40)
+    corners = np.arctan2(across[:, 0], -across[:, 1])[:, None] + [0.0, np.pi]
+    steps = np.pi * 0.5 ** np.arange(2, 14)
+    cuts = (corners.reshape(-1, 1) + np.concatenate([-steps, [0.0], steps])).ravel() % (2 * np.pi)
+    ends = np.unique(np.round(np.concatenate([[0.0], cuts, [2 * np.pi]]), 14))  # rows may share corners
+    angle, angle_weights = gauss(ends[None], 12)
     r, r_weights = gauss(radius * np.append(0.0, 0.5 ** np.arange(16, -1, -1))[None])
     u = r[0][:, None] * np.stack([np.cos(angle[0]), np.sin(angle[0])], axis=-1)[:, None, :]
     return float(logsumexp(log_likelihood(A, Y, u), b=angle_weights[0][:, None] * r_weights[0] * r[0]))
