@@ -25,7 +25,7 @@ from noregret.tally import LOSS, ROWS, TALLIES, WIDEST, record, require_unit_wei
 METHODS = ("quadrature", "langevin")
 LARGEST_MARGIN = {  # radius |x| sqrt(weight)
     "quadrature": 1e70,  # squares of gradients stay numbers
-    "langevin": 1e6,  # walkers follow, also in ten dimensions
+    "langevin": 1e6,  # what walkers follow, also in ten dimensions
 }
 
 
@@ -84,7 +84,9 @@ class AggregatingForecaster(RememberingClassifier):
     off by about what as many draws from the posterior would be: a probability's standard error is one to two times its
     posterior standard deviation divided by the root of `n_samples`. A forecast takes n_samples N operations; now and
     then, as the posterior has shrunk, the walkers move, which takes n_samples times rows times
-    N operations, a few times over. `diagnostics_` says how they are.
+    N operations, a few times over. `diagnostics_` says how they are. A label that no walker expects costs more than it
+    would cost the mixture: `smoothing` bounds that. Rows are refused where B |x| times the root of the weight exceeds
+    1e6.
 
     **Guarantee.** For every comparator of norm at most B, with forecasts by quadrature, regret is about
     :math:`N \ln(n \ln K/N)` at most, whatever the stream (`noregret.bounds.aggregating`): no :math:`e^B`, and no B for
