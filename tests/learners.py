@@ -23,6 +23,7 @@ from noregret import (
     GAF,
     OGD,
     ONS,
+    AggregatingForecaster,
     ExponentiatedGradient,
     FollowTheLeader,
     KernelAIOLI,
@@ -183,6 +184,8 @@ class Entry:
     @property
     def largest_row(self) -> float:
         """The norm up to which rows are taken where no bound is declared (and rounding does not decide)."""
+        if isinstance(self.learner, AggregatingForecaster):
+            return 0.999e6 / self.learner.radius  # by walkers
         if not self.first_order:
             return 1e150
         if isinstance(self.learner, StronglyConvexOGD):
@@ -227,6 +230,8 @@ LEARNERS = [
     Entry(FollowTheLeader(Box(1.0)), 1, theorem=False),
     Entry(KernelAIOLI("linear", radius=3.0), 2, margin=True),
     Entry(KernelAIOLI("linear", approximation="nystrom", budget=24, radius=3.0), 2, margin=True),
+    # the theorem is about quadrature, which is for two features at most
+    Entry(AggregatingForecaster(radius=3.0, method="langevin", n_samples=80), 2, margin=True, theorem=False),
     Entry(AIOLI(radius=3.0), 2, margin=True),
     Entry(AIOLI(radius=2.0, virtual_weight=0.5, feature_bound=3.0), 2, margin=True),
     Entry(FOLKLORE(radius=2.0), 2),
@@ -436,13 +441,16 @@ def weights(learner: Any) -> np.ndarray:
     """The weights that forecast."""
     if isinstance(learner, LinearLearner):
         return learner.coef_
-    return learner.state_.w if hasattr(learner.state_, "w") else learner.state_.alpha
+    names = learner.state_._fields
+    return getattr(learner.state_, next(name for name in ("w", "alpha", "log_weight") if name in names))
 
 
 def learned(learner: Any) -> np.ndarray:
     """The array of the state that every row moves."""
     return next(
-        array for name, array in learner.state_._asdict().items() if name in ("P", "w", "alpha", "table", "zeta")
+        array
+        for name, array in learner.state_._asdict().items()
+        if name in ("P", "w", "alpha", "table", "zeta", "walkers")
     )
 
 

@@ -138,6 +138,14 @@ CALLS: dict[str, dict] = {
         "curvature": 0.07,
         "virtual_weight": 0.75,
     },
+    "aggregating": {
+        "n": 700,
+        "n_features": 5,
+        "n_classes": 3,
+        "radius": 2.0,
+        "feature_bound": 1.5,
+        "smoothing": 0.03,
+    },
 }
 
 
@@ -148,6 +156,8 @@ def written_out() -> dict[str, float]:
     theory = 4 * 15 * 2.0**2 * 1.5**2 + 15 * (0.5 + 2 * sqrt(3) * (ln(3) / 2 + 4)) * ln(
         1 + 700 / (8 * 15 * (ln(3) / 2 + 4))
     )
+    s = 2.0 * 1.5 * sqrt(2) / sqrt(2 * 12)
+    share = 20 / (700 * ln(3) + sqrt((700 * ln(3)) ** 2 + 4 * 700 * s**2 * 10))  # where the derivative is 0
     return {
         "aioli": 0.2 * 9 + 0.75 * 4 / 0.14 * ln(1 + 0.07 * 1000 * 4 / (4 * 4 * 0.2)),
         "aioli_descent": 0.2 * 9 + 4 * 2.5 * ln(1 + 500 * 0.25 / (8 * 4 * 2.5 * 0.2)) + 1,
@@ -176,6 +186,7 @@ def written_out() -> dict[str, float]:
         "averaging_excess_risk": (0.3 * 2 + 2.25 / (0.5 * 0.3)) * sqrt(701) / 700,
         "ftrl": 0.4 * 4 + 700 * 2.25 / (4 * 0.4),
         "kernel_aioli": 0.2 * 9 + 0.75 / 0.14 * 17,
+        "aggregating": 10 * ln(1 / share) + share * 700 * ln(3) + 350 * (share * s) ** 2 - 700 * ln(0.97),
     }
 
 
@@ -290,6 +301,7 @@ GROWS = {
     "averaging_excess_risk": "spread gradient_bound",
     "ftrl": "n comparator_norm gradient_bound",
     "kernel_aioli": "log_determinant radius virtual_weight",
+    "aggregating": "n n_features n_classes radius feature_bound smoothing",
 }
 SHRINKS = {
     "aioli_excess_risk": "n",

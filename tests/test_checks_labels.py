@@ -208,6 +208,7 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
     "drift": ("none", "track"),
     "radii": ("auto", [2.0]),
     "on_bad_row": ("skip", "error"),
+    "method": ("langevin", "auto"),
 }
 
 

@@ -298,6 +298,7 @@ BAD_PARAMETERS: dict[str, list[Any]] = {
     "coef0": [-1.0, np.nan, "some"],
     "approximation": ["some", None],
     "budget": [0, -1, 1.5, "all"],
+    "method": ["laplace", None, 3],
     "bound": [0.0, -1.0, np.nan, np.inf, "big", None],
     "classes": [[0], [0, 0]],
     "fit_intercept": ["yes", None, 2],

@@ -33,6 +33,7 @@ _HOME = {
     "FTRL": "noregret.exact.ftrl",
     "FollowTheLeader": "noregret.exact.follow_the_leader",
     "KernelAIOLI": "noregret.exact.kernel_aioli",
+    "AggregatingForecaster": "noregret.exact.aggregating",
     "load": "noregret.persist",
     "BadRow": "noregret.errors",
     "NoBound": "noregret.errors",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from noregret.errors import NoCertificate as NoCertificate
     from noregret.evaluate.play import play as play
     from noregret.evaluate.trace import Trace as Trace
+    from noregret.exact.aggregating import AggregatingForecaster as AggregatingForecaster
     from noregret.exact.follow_the_leader import FollowTheLeader as FollowTheLeader
     from noregret.exact.ftrl import FTRL as FTRL
     from noregret.exact.kernel_aioli import KernelAIOLI as KernelAIOLI

@@ -745,3 +745,43 @@ def kernel_aioli(
     if not 0.5 <= virtual_weight < math.inf:
         raise NoBound(f"AIOLI's theorem needs virtual_weight >= 1/2; this learner has {virtual_weight}.")
     return regularization * radius**2 + virtual_weight / (2 * curvature) * log_determinant
+
+
+def aggregating(
+    n: int, *, n_features: int, n_classes: int, radius: float, feature_bound: float, smoothing: float = 0.0
+) -> float:
+    r"""The regret of the aggregating forecaster with a uniform prior on a ball (`foster2018`, with its constants).
+
+    .. math:: \min_{0 < a \le 1} \left[N \ln\frac1a + a n \ln K + n\min\left(as, \frac{(as)^2}{2}\right)\right]
+        + n\ln\frac{1}{1-\mu}, \qquad N = (K-1)d
+
+    with :math:`s = BR/(2\sqrt{N+2})` for two classes, :math:`s = BR\sqrt{K-1}/\sqrt{2(N+2)}` for more: about
+    :math:`N \ln(n \ln K/N)` when n is large.
+
+    A mixture of probabilities suffers :math:`-\ln E e^{-L}`, L the losses of all rows and E over the prior. Of the ball
+    the part :math:`(1-a)w^* + av`, v in the ball, has mass :math:`a^N`, so by Jensen the mixture suffers at most
+    :math:`N\ln(1/a) + E_v L`. L is convex and :math:`n \ln K` at 0: :math:`L((1-a)w^*) \le L(w^*) + an\ln K`. What av
+    adds has mean 0: a row's loss rises by at most :math:`a E\max_k z_k \le as` and by at most
+    :math:`\frac{a^2}{2} E \max_p \mathrm{Var}_p(z) \le (as)^2/2`, z the logits of v, whose coordinates have
+    variance :math:`B^2/(N+2)`.
+
+    **Assumes.** forecasts are the exact mixture, smoothed by mu < 1; rows of weight 1 and norm at most R.
+
+    >>> round(aggregating(10_000, n_features=1, n_classes=2, radius=9.21, feature_bound=1.0), 2)
+    9.84
+    """
+    _counts(n_features=n_features)
+    _classes(n_classes)
+    _positive(radius=radius)
+    _nonnegative(n=n, feature_bound=feature_bound)
+    if not 0 <= smoothing < 1:
+        raise NoBound(f"the forecast must not be the uniform one alone: smoothing < 1; here smoothing={smoothing}.")
+    if n == 0:
+        return 0.0
+    size = (n_classes - 1) * n_features
+    s = radius * feature_bound * (0.5 if n_classes == 2 else math.sqrt((n_classes - 1) / 2)) / math.sqrt(size + 2)
+    slope = n * math.log(n_classes)
+    linear = min(1.0, size / (slope + n * s))
+    square = min(1.0, 2 * size / (slope + math.sqrt(slope**2 + 4 * n * s**2 * size)))
+    least = min(size * math.log(1 / a) + a * slope + n * min(a * s, (a * s) ** 2 / 2) for a in (linear, square))
+    return least - n * math.log1p(-smoothing)

@@ -93,7 +93,7 @@ class OnlineLogisticRegression(OnlineClassifier):
     missing : what NaN means: an "error", the column's "mean", or the mean and a column more that says it was missing
         ("indicator").
     drift : "none", or "track": members that forget, with half-lives of 7 to 7000 rows, join the mixture, and its
-        weights are pulled back to the uniform ones by 1/t after row t (fixed share), so that another member may take over.
+        weights are pulled back to the uniform ones by 1/t after row t (fixed share), so that another may take over.
     radii : of the class of comparators with the sharper certificate; "auto" leaves out what would take too long.
     max_classes : how many labels there may be.
     max_categories : how many categories a column of text may have; later ones are treated as none of these.
