@@ -32,6 +32,7 @@ _HOME = {
     "FTRL": "noregret.exact.ftrl",
     "FollowTheLeader": "noregret.exact.follow_the_leader",
     "KernelAIOLI": "noregret.exact.kernel_aioli",
+    "Mixture": "noregret.reductions.mixture",
     "load": "noregret.persist",
     "BadRow": "noregret.errors",
     "NoBound": "noregret.errors",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from noregret.hindsight.constants import best_constant as best_constant
     from noregret.hindsight.constants import best_shifting_constants as best_shifting_constants
     from noregret.persist import load as load
+    from noregret.reductions.mixture import Mixture as Mixture
     from noregret.second_order.aioli import AIOLI as AIOLI
     from noregret.second_order.folklore import FOLKLORE as FOLKLORE
     from noregret.second_order.gaf import GAF as GAF
