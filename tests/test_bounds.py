@@ -294,6 +294,7 @@ GROWS = {
     "averaging_excess_risk": "spread gradient_bound",
     "ftrl": "n comparator_norm gradient_bound",
     "kernel_aioli": "log_determinant radius virtual_weight",
+    "mixture": "",
     "fixed_share": "n switches n_members",
 }
 SHRINKS = {
