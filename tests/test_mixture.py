@@ -371,6 +371,7 @@ def test_what_cannot_be_mixed_is_refused(learner: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         mixture.fit(X, y)
     assert contents(mixture) == params(mixture)
+    assert mixture.get_params()["learner1"] is learner
 
 
 def test_what_cannot_be_mixed_may_show_with_the_classes() -> None:

@@ -130,7 +130,7 @@ class Mixture(OnlineClassifier):
         if deep and isinstance(self.learners, list | tuple):
             for i, learner in enumerate(self.learners):
                 params[f"learner{i}"] = learner
-                if hasattr(learner, "get_params"):
+                if isinstance(learner, OnlineLearner):  # others are refused when the first row comes
                     params |= {f"learner{i}__{name}": value for name, value in learner.get_params().items()}
         return params
 
