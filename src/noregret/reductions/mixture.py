@@ -49,8 +49,9 @@ class Mixture(OnlineClassifier):
     one becomes the best ([FixedShare]_). A grid over what is hard to know, such as the radius, leaves nothing to tune.
 
     **Guarantee.** For weights of rows up to 1 the loss is at most that of any member i plus :math:`\ln(1/\pi_i)`,
-    which is ln N for N of equal prior, however many rows there are: :math:`e^{-\ell}` is the probability itself, so what
-    the mixture suffers is the logarithm of the mean of what the members do ([Aggregating]_; `noregret.bounds.mixture`).
+    which is ln N for N of equal prior, however many rows there are: :math:`e^{-\ell}` is the probability itself, so the
+    total loss is :math:`-\ln \sum_i \pi_i e^{-L_i}`, and for soft labels no more ([Aggregating]_;
+    `noregret.bounds.mixture`).
     With `share` and equal priors, n rows cost at most
     :math:`\ln N + k\ln\frac N\alpha + (n-1-k)\ln\frac1{1-\alpha+\alpha/N}` more than any sequence of members that
     changes k times (`noregret.bounds.fixed_share`). `regret_certificate()` holds for all weights.
