@@ -30,12 +30,14 @@ from noregret import (
     LinearizedFTRL,
     MirrorDescent,
     MirrorDescentAggregator,
+    Mixture,
     OnlineLogisticRegression,
     Perceptron,
     StronglyConvexOGD,
     VovkAzouryWarmuth,
     stumps,
 )
+from noregret.base import OnlineLearner
 from noregret.domains import Ball, Box, Octahedron, Simplex, WholeSpace
 from noregret.first_order.learner import LinearLearner
 from noregret.first_order.schedules import AdaGrad, InverseRootStep, InverseTimeStep
@@ -87,7 +89,7 @@ class Entry:
         """The same for rows of norm up to `size`, whatever bound is declared, and with those of `params` it has."""
         declared = {"feature_bound": size, "bound": size} if self.bounds_entries else {"feature_bound": None}
         params = declared | params
-        names = params.keys() & self.learner.get_params().keys()
+        names = params.keys() & self.learner.get_params(deep=False).keys()
         return replace(self, learner=self.new(**{name: params[name] for name in names}))
 
     @property
@@ -247,6 +249,8 @@ LEARNERS = [
     Entry(ONS(radius=1.0, gamma=0.5, epsilon=0.5), 3, certificate=False, theorem=False),
     Entry(ONS(radius=0.5, feature_bound=1.0), 2, margin=True),
     Entry(ONS(radius=0.5, feature_bound=1.0), 3),
+    Entry(Mixture([AIOLI(radius=1.0), AIOLI(radius=3.0)]), 2, margin=True),
+    Entry(Mixture([FOLKLORE(radius=0.5), FOLKLORE(radius=2.0)], [0.25, 0.75], share=0.05), 3, theorem=False),
     Entry(VovkAzouryWarmuth(), 1),
     Entry(VovkAzouryWarmuth(regularization=0.05), 1),
     Entry(Perceptron(), 2),
@@ -356,10 +360,36 @@ def assert_same_state(one: Any, other: Any) -> None:
     for name, array in one.state_._asdict().items():
         assert array.dtype == np.float64
         assert np.array_equal(array, getattr(other.state_, name)), name
+    for mine, others in zip(members(one), members(other), strict=True):
+        assert_same_state(mine, others)
+
+
+def members(learner: Any) -> list[Any]:
+    """The learners of a mixture."""
+    return getattr(learner, "learners_", [])
 
 
 def state_bytes(learner: Any) -> list[bytes]:
-    return [array.tobytes() for array in learner.state_]
+    arrays = [array.tobytes() for array in learner.state_]
+    return arrays + [array for member in members(learner) for array in state_bytes(member)]
+
+
+def recipe(given: Any) -> Any:
+    """Parameters with what is in the learners among them in their place, for no learner equals another."""
+    if isinstance(given, dict):
+        return {name: recipe(value) for name, value in given.items()}
+    if isinstance(given, list | tuple):
+        return [recipe(value) for value in given]
+    return (type(given), contents(given)) if isinstance(given, OnlineLearner) else given
+
+
+def params(learner: Any) -> dict[str, Any]:
+    return recipe(learner.get_params(deep=False))
+
+
+def contents(learner: Any) -> dict[str, Any]:
+    """All that a learner holds, which before the first row is its parameters."""
+    return recipe(vars(learner))
 
 
 def fingerprint(learner: Any) -> bytes:
@@ -439,6 +469,8 @@ ONE_ROW_PREDICTIONS = ["predict_one", "predict_proba_one"]
 
 def weights(learner: Any) -> np.ndarray:
     """The weights that forecast."""
+    if members(learner):
+        return np.concatenate([weights(member).ravel() for member in members(learner)])
     if isinstance(learner, LinearLearner):
         return learner.coef_
     names = learner.state_._fields
@@ -447,11 +479,8 @@ def weights(learner: Any) -> np.ndarray:
 
 def learned(learner: Any) -> np.ndarray:
     """The array of the state that every row moves."""
-    return next(
-        array
-        for name, array in learner.state_._asdict().items()
-        if name in ("P", "w", "alpha", "table", "zeta", "walkers")
-    )
+    moved = ("P", "w", "alpha", "table", "zeta", "walkers", "log_weight")
+    return next(array for name, array in learner.state_._asdict().items() if name in moved)
 
 
 def assert_sound(entry: Entry, learner: Any) -> None:
@@ -461,7 +490,14 @@ def assert_sound(entry: Entry, learner: Any) -> None:
     if entry.first_order:
         assert learner.competes_with.domain.contains(learner.coef_, 1e-9)
         return
-    if entry.remembers or isinstance(entry.learner, OnlineLogisticRegression):
+    if isinstance(entry.learner, OnlineLogisticRegression):
+        return
+    if members(learner):
+        assert learner.weights_.sum() == pytest.approx(1.0, rel=1e-12)
+        for member in members(learner):
+            assert_sound(replace(entry, learner=member), member)
+        return
+    if entry.remembers:
         return
     P = learner.state_.P
     assert np.array_equal(P, P.T)

@@ -454,3 +454,13 @@ def test_the_report_says_it_all() -> None:
         assert word in text
     assert learner.state_.scores[0] == learner.state_.tally[ROWS] == 300
     assert f"{learner.total_loss_ / 300:.4f}" in text
+
+
+def test_it_may_be_a_member_itself(tmp_path: Any) -> None:
+    X, y = some_rows(100, 3, 3)
+    mixture = noregret.Mixture([OnlineLogisticRegression(radii=(1.0,)), noregret.OGD()])
+    mixture.partial_fit(X[:60], y[:60], classes=range(3))
+    copy = through_file(mixture, tmp_path)
+    assert np.array_equal(copy.predict_then_learn(X[60:], y[60:]), mixture.predict_then_learn(X[60:], y[60:]))
+    lone = OnlineLogisticRegression(radii=(1.0,)).fit(X, y, classes=range(3))
+    assert_same_state(mixture.learners_[0], lone)

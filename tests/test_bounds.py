@@ -146,6 +146,8 @@ CALLS: dict[str, dict] = {
         "feature_bound": 1.5,
         "smoothing": 0.03,
     },
+    "mixture": {"prior": 0.2},
+    "fixed_share": {"n": 700, "switches": 3, "n_members": 5, "share": 0.02},
 }
 
 
@@ -187,6 +189,8 @@ def written_out() -> dict[str, float]:
         "ftrl": 0.4 * 4 + 700 * 2.25 / (4 * 0.4),
         "kernel_aioli": 0.2 * 9 + 0.75 / 0.14 * 17,
         "aggregating": 10 * ln(1 / share) + share * 700 * ln(3) + 350 * (share * s) ** 2 - 700 * ln(0.97),
+        "mixture": ln(5),
+        "fixed_share": ln(5) + 3 * ln(5 / 0.02) + 696 * ln(1 / 0.984),
     }
 
 
@@ -302,6 +306,8 @@ GROWS = {
     "ftrl": "n comparator_norm gradient_bound",
     "kernel_aioli": "log_determinant radius virtual_weight",
     "aggregating": "n n_features n_classes radius feature_bound smoothing",
+    "mixture": "",
+    "fixed_share": "n switches n_members",
 }
 SHRINKS = {
     "aioli_excess_risk": "n",
@@ -314,6 +320,7 @@ SHRINKS = {
     "dual_averaging": "strong_convexity",
     "mirror_descent": "strong_convexity",
     "strongly_convex": "sigma",
+    "mixture": "prior",
 }
 # Constants that leave every theorem room to move.
 ROOM = {
@@ -381,6 +388,7 @@ MAY_BE_ZERO = {
     "beta",
     "l1",
     "l2",
+    "switches",
 }
 NEEDS_ROWS = {"aioli_excess_risk", "boosting_regression"}
 
@@ -424,6 +432,9 @@ def test_assumptions_are_named():
         ("gaf_logistic", {"feature_bound": 0.0}, "feature_bound must be a positive"),
         ("gaf_sampled", {"n_samples": 229}, r"8 K ln\(n/delta\) = 229.1"),
         ("averaging_excess_risk", {"t": 0}, "at least one element"),
+        ("mixture", {"prior": 1.1}, "prior=1.1"),
+        ("fixed_share", {"share": 1.0}, "share=1.0"),
+        ("fixed_share", {"n": 3}, "no room for switches=3"),
     ):
         with pytest.raises(NoBound, match=words):
             call(name, **changes)

@@ -32,6 +32,7 @@ from learners import (
     assert_same_game,
     assert_same_state,
     bound,
+    contents,
     every_class,
     every_classifier,
     every_kind,
@@ -39,6 +40,7 @@ from learners import (
     fingerprint,
     learned,
     learners_that,
+    params,
     play,
     short_games,
     state_bytes,
@@ -190,7 +192,7 @@ def test_a_copy_says_what_the_original_says(entry: Entry, tmp_path: Path) -> Non
     learner, _ = play(entry, entry.stream())
     copy = through_file(learner, tmp_path)
     assert type(copy) is type(learner)
-    assert copy.get_params() == learner.get_params()
+    assert params(copy) == params(learner)
     assert copy.n_features_in_ == learner.n_features_in_
     assert copy.competes_with == learner.competes_with
     if entry.certificate:
@@ -208,8 +210,8 @@ def test_saving_before_the_first_row_is_refused(entry: Entry, tmp_path: Path) ->
 def test_clone_is_the_recipe_alone(entry: Entry) -> None:
     learner, forecasts = play(entry, entry.stream())
     copy = clone(learner)
-    assert copy.get_params() == learner.get_params()
-    assert vars(copy) == entry.learner.get_params()  # and nothing learned
+    assert params(copy) == params(learner)
+    assert contents(copy) == params(entry.learner)  # and nothing learned
     again = copy.predict_then_learn(*entry.stream(), **entry.first)
     assert_same_game((learner, forecasts), (copy, again))
 

@@ -27,7 +27,9 @@ from learners import (
     fingerprint,
     learned,
     learners_that,
+    params,
     play,
+    recipe,
     through_file,
     within,
 )
@@ -209,6 +211,7 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
     "radii": ("auto", [2.0]),
     "on_bad_row": ("skip", "error"),
     "method": ("langevin", "auto"),
+    "prior": ([0.3, 0.7], [0.6, 0.4]),
 }
 
 
@@ -227,6 +230,8 @@ def other_value(entry: Entry, name: str, value: Any) -> Any:
     """A value that is not the parameter's and that it might have had."""
     if (pair := choices(entry, name)) and (name != "curvature" or isinstance(value, str)):
         return pair[value == pair[0]]
+    if name == "learners":
+        return [clone(learner).set_params(radius=0.75 * learner.radius) for learner in value]
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -235,15 +240,17 @@ def other_value(entry: Entry, name: str, value: Any) -> Any:
 
 
 def change_every_parameter(entry: Entry, learner: Any) -> None:
-    learner.set_params(**{name: other_value(entry, name, value) for name, value in learner.get_params().items()})
+    learner.set_params(
+        **{name: other_value(entry, name, value) for name, value in learner.get_params(deep=False).items()}
+    )
 
 
 @every_learner
 def test_parameters_are_stored_untouched(entry: Entry) -> None:
     learner, _ = play(entry, entry.stream())
-    assert learner.get_params() == entry.learner.get_params()
-    for name, value in entry.learner.get_params().items():
-        assert getattr(learner, name) is value or getattr(learner, name) == value
+    assert params(learner) == params(entry.learner)
+    for name, value in entry.learner.get_params(deep=False).items():
+        assert recipe(getattr(learner, name)) == recipe(value)
         marker = object()
         assert getattr(entry.new(**{name: marker}), name) is marker
     with pytest.raises(ValueError, match="Invalid parameter"):
@@ -269,7 +276,7 @@ def test_a_running_game_keeps_its_parameters(entry: Entry, tmp_path: Path) -> No
         assert certificate(learner) == certificate(whole[0])
 
 
-@learners_that(lambda entry: entry.learner.get_params())
+@learners_that(lambda entry: entry.learner.get_params(deep=False))
 def test_new_parameters_begin_with_a_new_game(entry: Entry) -> None:
     X, y = entry.stream()
     stream = Stream(within(X, 0.5), y if entry.classifies else y / 4)

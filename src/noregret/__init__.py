@@ -34,6 +34,7 @@ _HOME = {
     "FollowTheLeader": "noregret.exact.follow_the_leader",
     "KernelAIOLI": "noregret.exact.kernel_aioli",
     "AggregatingForecaster": "noregret.exact.aggregating",
+    "Mixture": "noregret.reductions.mixture",
     "load": "noregret.persist",
     "BadRow": "noregret.errors",
     "NoBound": "noregret.errors",
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from noregret.hindsight.constants import best_constant as best_constant
     from noregret.hindsight.constants import best_shifting_constants as best_shifting_constants
     from noregret.persist import load as load
+    from noregret.reductions.mixture import Mixture as Mixture
     from noregret.second_order.aioli import AIOLI as AIOLI
     from noregret.second_order.folklore import FOLKLORE as FOLKLORE
     from noregret.second_order.gaf import GAF as GAF

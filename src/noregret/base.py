@@ -110,6 +110,7 @@ class OnlineLearner(BaseEstimator, ABC):
     _n_classes: int
     _growing: ClassVar[tuple[str, ...]] = ()  # fields of the state with a row for every row learned
     _takes_sparse: ClassVar[bool] = False  # scipy's CSR rows: they reach `_run` as `SparseRows`
+    _holds: ClassVar[dict[str, str]] = {}  # parameter with a list of learners -> attribute with those that learn
 
     @abstractmethod
     def _meet_targets(self, y: Any, classes: Any) -> None:

@@ -785,3 +785,45 @@ def aggregating(
     square = min(1.0, 2 * size / (slope + math.sqrt(slope**2 + 4 * n * s**2 * size)))
     least = min(size * math.log(1 / a) + a * slope + n * min(a * s, (a * s) ** 2 / 2) for a in (linear, square))
     return least - n * math.log1p(-smoothing)
+
+
+def mixture(*, prior: float) -> float:
+    r"""How much more a mixture of learners suffers than one of them (`aggregating`, for the log loss).
+
+    .. math:: \ln\frac1\pi
+
+    with :math:`\pi` the member's weight before the first row, 1/N for N equal ones: the loss of the mixture is
+    :math:`-\ln\sum_i \pi_i e^{-L_i}` for hard labels, and no more for soft ones.
+
+    **Assumes.** the log loss of probabilities; rows of weight at most 1.
+
+    >>> round(mixture(prior=1 / 8), 4)
+    2.0794
+    """
+    if not 0 < prior <= 1:
+        raise NoBound(f"prior is the weight of a member before the first row, above 0 and up to 1; here prior={prior}.")
+    return -math.log(prior)
+
+
+def fixed_share(n: int, *, switches: int, n_members: int, share: float) -> float:
+    r"""How much more a mixture that shares its weights suffers than a sequence of members (`fixed-share`).
+
+    .. math:: \ln N + k \ln\frac{N}{\alpha} + (n - 1 - k) \ln\frac1{1 - \alpha + \alpha/N}
+
+    for N members of equal prior and every sequence of one member a row that changes k times: its weight is the product
+    of those of the start, 1/N, of the k changes, :math:`\alpha/N`, and of the n - 1 - k rows without one.
+
+    **Assumes.** the log loss of probabilities; rows of weight at most 1; 0 < alpha < 1; fewer changes than rows.
+
+    >>> round(fixed_share(1000, switches=2, n_members=4, share=0.002), 2)
+    18.08
+    """
+    _counts(n_members=n_members)
+    _nonnegative(n=n, switches=switches)
+    if not 0 < share < 1:
+        raise NoBound(f"share must be between 0 and 1 for the theorem to hold; here share={share}.")
+    if switches > max(n - 1, 0):
+        raise NoBound(f"n={n} rows have no room for switches={switches}.")
+    stay = 1 - share + share / n_members
+    rest = max(n - 1 - switches, 0)
+    return math.log(n_members) + switches * math.log(n_members / share) - rest * math.log(stay)

@@ -2,7 +2,8 @@
 
 A model file is an `.npz` archive (a zip of `.npy` arrays, readable from any language that reads them): one
 array per field of `state_`, one for the classes, and `header.json` with the format version, the learner's
-name and its hyper-parameters. The same learner always gives the same bytes. Loading builds the
+name and its hyper-parameters. A learner that holds others has theirs beside its own, under the name of the
+parameter and a number (`learners.0.state.P`). The same learner always gives the same bytes. Loading builds the
 learner anew from its hyper-parameters and accepts only arrays of the shapes it expects; no code from the file
 is ever run.
 """
@@ -15,6 +16,7 @@ import json
 import os
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -38,12 +40,10 @@ def save(learner: OnlineLearner, path: str | Path) -> None:
     header: dict[str, Any] = {
         "format": FORMAT,
         "noregret": noregret.__version__,
-        "learner": type(learner).__name__,
-        "params": {name: _plain(name, value) for name, value in learner._played_with.items()},
+        **_recipe(learner),
         "n_features": int(learner.n_features_in_),
-        "state": list(learner.state_._fields),
     }
-    arrays = {f"state.{name}": array for name, array in learner.state_._asdict().items()}
+    arrays = _arrays(learner)
     if hasattr(learner, "feature_names_in_"):
         header["feature_names"] = [str(name) for name in learner.feature_names_in_]
     if hasattr(learner, "classes_"):
@@ -69,6 +69,37 @@ def save(learner: OnlineLearner, path: str | Path) -> None:
         raise
 
 
+def _recipe(learner: OnlineLearner) -> dict[str, Any]:
+    """What builds the learner, and the learners that it holds."""
+    recipe: dict[str, Any] = {
+        "learner": type(learner).__name__,
+        "params": {
+            name: _plain(name, value) for name, value in learner._played_with.items() if name not in learner._holds
+        },
+        "state": list(learner.state_._fields),
+    }
+    if learner._holds:
+        recipe["holds"] = {
+            name: [_recipe(held) for held in getattr(learner, at)] for name, at in learner._holds.items()
+        }
+    return recipe
+
+
+def _arrays(learner: OnlineLearner, prefix: str = "") -> dict[str, NDArray[Any]]:
+    """The state's arrays, then those of the learners it holds."""
+    arrays = {f"{prefix}state.{name}": array for name, array in learner.state_._asdict().items()}
+    for part, held in _held(learner, prefix):
+        arrays |= _arrays(held, part)
+    return arrays
+
+
+def _held(learner: OnlineLearner, prefix: str) -> Iterator[tuple[str, OnlineLearner]]:
+    """The learners that it holds, and how the names of their arrays begin."""
+    for name, attribute in learner._holds.items():
+        for i, held in enumerate(getattr(learner, attribute)):
+            yield f"{prefix}{name}.{i}.", held
+
+
 def _plain(name: str, value: Any) -> Any:
     """A value that JSON keeps exactly."""
     if isinstance(value, np.generic):
@@ -78,8 +109,12 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, _recipes().get(type(value).__name__, ())):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}  # type: ignore[arg-type]
         return {"recipe": type(value).__name__} | {key: _plain(name, part) for key, part in fields.items()}
-    if isinstance(value, tuple | list):
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list):
         return [_plain(name, part) for part in value]
+    if isinstance(value, tuple):
+        return {"tuple": _plain(name, list(value))}
     raise ValueError(
         f"{name}={value!r} cannot be saved: only numbers, text, True, False, None, and the sets, schedules and stumps "
         "of noregret can."
@@ -98,11 +133,12 @@ def _recipes() -> dict[str, type]:
 def _param(value: Any) -> Any:
     """What `_plain` made plain."""
     if isinstance(value, list):
-        return tuple(value)
+        return [_param(part) for part in value]
     if not isinstance(value, dict):
         return value
-    fields = {key: tuple(part) if isinstance(part, list) else part for key, part in value.items() if key != "recipe"}
-    return _recipes()[value["recipe"]](**fields)
+    if "tuple" in value:
+        return tuple(_param(value["tuple"]))
+    return _recipes()[value["recipe"]](**{key: _param(part) for key, part in value.items() if key != "recipe"})
 
 
 def load(path: str | Path) -> Any:
@@ -143,13 +179,7 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str) -
             f"{path} has format {header['format']} and this noregret {noregret.__version__} reads format {FORMAT}: "
             f"it was written by noregret {header.get('noregret')}."
         )
-    name = header["learner"]
-    kind = getattr(noregret, name) if name in noregret.__all__ else OnlineLearner.registry.get(name)
-    if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
-        raise ValueError(
-            f"{path} holds a {name!r}: no learner of that name is known. Import the module that defines it first."
-        )
-    learner = kind(**{name: _param(value) for name, value in header["params"].items()})
+    learner = _unlearned(header, path)
     learner.n_features_in_ = int(header["n_features"])
     if "feature_names" in header:
         learner.feature_names_in_ = np.array(header["feature_names"], dtype=object)
@@ -158,16 +188,35 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str) -
         learner._meet_classes(Labels(classes))
     learner._take_up(header.get("aside", {}))
     learner._begin(learner.n_features_in_)
+    _restore(learner, arrays, "", path)
+    return learner
+
+
+def _unlearned(recipe: dict[str, Any], path: str) -> OnlineLearner:
+    """The learner as it was before the first row."""
+    name = recipe["learner"]
+    kind = getattr(noregret, name) if name in noregret.__all__ else OnlineLearner.registry.get(name)
+    if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
+        raise ValueError(
+            f"{path} holds a {name!r}: no learner of that name is known. Import the module that defines it first."
+        )
+    held = {name: [_unlearned(part, path) for part in recipe["holds"][name]] for name in kind._holds}
+    return kind(**{name: _param(value) for name, value in recipe["params"].items()}, **held)
+
+
+def _restore(learner: OnlineLearner, arrays: dict[str, NDArray[Any]], prefix: str, path: str) -> None:
+    """Put the arrays in the place of a fresh state, if they are of its kind; so with the learners it holds."""
     fresh = learner.state_._asdict()
     growing = [field for field in fresh if field in learner._growing]
-    n = arrays[f"state.{growing[0]}"].shape[0] if growing else 0
+    n = arrays[f"{prefix}state.{growing[0]}"].shape[0] if growing else 0
     for field, expected in fresh.items():
-        found = arrays[f"state.{field}"]
+        found = arrays[f"{prefix}state.{field}"]
         shape = (learner._grown(field, n), *expected.shape[1:]) if field in growing else expected.shape
         if found.shape != shape or found.dtype != expected.dtype or not np.isfinite(found).all():
             raise ValueError(
-                f"{path} is damaged: state {field!r} is a {found.dtype} array of shape {found.shape}; a finite "
+                f"{path} is damaged: {prefix}state {field!r} is a {found.dtype} array of shape {found.shape}; a finite "
                 f"{expected.dtype} array of shape {shape} was expected."
             )
-    learner.state_ = type(learner.state_)(*(np.ascontiguousarray(arrays[f"state.{f}"]) for f in fresh))
-    return learner
+    learner.state_ = type(learner.state_)(*(np.ascontiguousarray(arrays[f"{prefix}state.{f}"]) for f in fresh))
+    for part, held in _held(learner, prefix):
+        _restore(held, arrays, part, path)

@@ -114,15 +114,20 @@ class OnlineLogisticRegression(OnlineClassifier):
     >>> learner = OnlineLogisticRegression()
     >>> p = learner.predict_then_learn(X, y)
     >>> print(f"{(p.argmax(axis=1) != y).mean():.3f}")
-    0.039
+    0.047
 
     One row at a time, with names and text:
 
     >>> shop = OnlineLogisticRegression()
     >>> for amount, country, label in [(3.0, "fr", "good"), (900.0, "xx", "fraud")] * 10:
     ...     shop.learn_one({"amount": amount, "country": country}, label)
-    >>> shop.predict_one({"amount": 700.0, "country": "xx"})
-    'fraud'
+    >>> print(shop.predict_one({"amount": 700.0, "country": "xx"}))
+    fraud
+
+    References
+    ----------
+    Mixing is the aggregating algorithm (key `aggregating` of REFERENCES.bib), sharing is of key `fixed-share`, implicit
+    steps are of key `implicit`, and AdaGrad's of key `adagrad`.
     """
 
     state_: LogisticState
@@ -157,6 +162,12 @@ class OnlineLogisticRegression(OnlineClassifier):
     def _n_classes(self) -> int:  # type: ignore[override]
         """Slots: the classes met, and two at least."""
         return max(2, int(self.classes_.size))
+
+    def _begin(self, n_features: int) -> None:
+        if not hasattr(self, "_reader"):  # a learner that holds this one has read rows and classes
+            self._settle()
+            self._reader, self._open, self.bad_rows_ = self._new_reader((reading.NUMBER,) * n_features), False, 0
+        super()._begin(n_features)
 
     def _prepare(self, n_features: int, n_classes: int) -> LogisticConstants:
         return self._constants_for(n_classes)
