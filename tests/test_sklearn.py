@@ -26,12 +26,14 @@ from noregret import (
     MirrorDescent,
     MirrorDescentAggregator,
     Mixture,
+    OnlineLogisticRegression,
     Perceptron,
     StronglyConvexOGD,
     VovkAzouryWarmuth,
 )
 
 ESTIMATORS = [
+    OnlineLogisticRegression(),
     AIOLI(),
     FOLKLORE(),
     GAF(),
@@ -96,6 +98,7 @@ def shuffled(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     "learner",
     [
+        OnlineLogisticRegression(),
         FOLKLORE(radius=5.0),
         GAF(radius=5.0, regularization=0.1),
         Perceptron(),

@@ -74,7 +74,9 @@ def race(
     console.print(_table(results))
     console.print(
         "Regret certificate: the total loss is at most this much above that of the best comparator of "
-        f"radius {played.radius:.3g}, on these very rows; 'none' where nothing is proved. It is in the learner's own "
+        f"radius {played.radius:.3g}, on these very rows (OnlineLogisticRegression's are rescaled, its radius "
+        "is 8); 'none' where nothing is proved. It is in "
+        "the learner's own "
         "loss: the log loss, or where none is shown the hinge loss (Perceptron: mistakes minus hinge loss), and for "
         "Vovk-Azoury-Warmuth the squared loss of -1 and +1.",
         style="dim",

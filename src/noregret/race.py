@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from noregret.automatic.logistic import OnlineLogisticRegression
 from noregret.base import OnlineClassifier, OnlineLearner
 from noregret.domains import Ball, WholeSpace
 from noregret.errors import NoCertificate
@@ -43,6 +44,7 @@ def entrants(stream: Stream) -> dict[str, OnlineLearner]:
     B = stream.radius
     R = float(np.linalg.norm(stream.X, axis=1).max())
     field: dict[str, OnlineLearner] = {
+        "OnlineLogisticRegression": OnlineLogisticRegression(),
         "FOLKLORE": FOLKLORE(radius=B),
         "GAF": GAF(radius=B),
         "ONS": ONS(radius=B, feature_bound=R),

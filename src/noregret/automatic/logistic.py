@@ -449,7 +449,11 @@ class OnlineLogisticRegression(OnlineClassifier):
 
     def _forecast(self, X: Array, out: Array) -> None:
         n = len(X)
+        state = self.state_
+        if not state.moments.flags.writeable:  # a state that joblib has mapped into memory
+            self.state_ = LogisticState(*(array.copy() for array in state))
         self._run_slots(X, np.zeros((n, out.shape[1])), np.zeros(n), out, reserves=False)
+        self.state_ = state
 
     def _forecasts(self, X: Any) -> Array:
         if "state_" not in self.__dict__:  # scikit-learn's own look takes as long as the forecast
@@ -495,6 +499,13 @@ class OnlineLogisticRegression(OnlineClassifier):
         if hasattr(self, "state_") and row.shape != (self.n_features_in_,):
             raise BadRow(f"x has shape {row.shape}; this learner takes {self.n_features_in_} features.")
         return row.reshape(1, -1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing != "error"
+        tags.input_tags.categorical = True
+        return tags
 
     # ------------------------------------------------------------------ growing
 

@@ -20,7 +20,7 @@ NEWTON = (
 )  # fmt: skip
 ADAGRAD = (0.1, 0.3, 1.0)  # rates for rows of up to WIDE columns; of more, in proportion to 1/columns
 WIDE = 100
-RADII = (0.5, 2.0, 8.0)  # of a class's weights on standardised rows
+RADII = (0.25, 1.0, 4.0)  # of a class's weights on standardised rows
 HALF_LIVES = (7.0, 70.0, 700.0, 7000.0)  # in rows, of what the members that forget are sure of
 FORGETFUL = (1.0, 0.3)  # their kappa and lambda
 VIRTUAL_WEIGHT = 0.5  # of AIOLI

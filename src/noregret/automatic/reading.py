@@ -123,8 +123,7 @@ def frame_columns(X: Any) -> tuple[list[str], list[Any]] | None:
     except TypeError:
         return None
     columns: list[Any] = []
-    for name in frame.columns:
-        column = frame[name]
+    for name, column in zip(frame.columns, frame.iter_columns(), strict=True):
         if column.dtype.is_numeric() or column.dtype == nw.Boolean:
             columns.append(column.cast(nw.Float64).to_numpy())
         elif column.dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
