@@ -35,6 +35,7 @@ _HOME = {
     "KernelAIOLI": "noregret.exact.kernel_aioli",
     "AggregatingForecaster": "noregret.exact.aggregating",
     "Mixture": "noregret.reductions.mixture",
+    "OnlineBoosting": "noregret.reductions.boosting",
     "load": "noregret.persist",
     "BadRow": "noregret.errors",
     "NoBound": "noregret.errors",
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from noregret.hindsight.constants import best_constant as best_constant
     from noregret.hindsight.constants import best_shifting_constants as best_shifting_constants
     from noregret.persist import load as load
+    from noregret.reductions.boosting import OnlineBoosting as OnlineBoosting
     from noregret.reductions.mixture import Mixture as Mixture
     from noregret.second_order.aioli import AIOLI as AIOLI
     from noregret.second_order.folklore import FOLKLORE as FOLKLORE
