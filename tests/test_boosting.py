@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import clone
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_svmlight_file
 
 import noregret
 from learners import assert_same_state, through_file
@@ -161,6 +163,18 @@ def test_more_stages_make_fewer_mistakes() -> None:
     mistakes = [OnlineBoosting(n_learners=N).fit(X[order], y[order]).mistakes_ for N in (1, 5, 20)]
     assert mistakes[1] < 0.95 * mistakes[0]
     assert mistakes[2] < 0.8 * mistakes[0]
+
+
+@pytest.mark.parametrize("file", ["segment.scale", "letter.scale.gz"])
+def test_boosting_beats_its_weak_learner_on_data(file: str) -> None:
+    folder = os.environ.get("NOREGRET_DATA")
+    if not folder or not (Path(folder) / file).exists():
+        pytest.skip(f"{file} is not in the folder named by NOREGRET_DATA")
+    X, y = load_svmlight_file(str(Path(folder) / file))
+    order = np.random.default_rng(0).permutation(len(y))[:3000]
+    X, y = X.toarray()[order], y[order]
+    mistakes = [OnlineBoosting(n_learners=N).fit(X, y).mistakes_ for N in (1, 10, 40)]
+    assert mistakes[2] < 0.97 * mistakes[1] < 0.95 * mistakes[0]
 
 
 @pytest.mark.parametrize("weak", ["stump", "naive-bayes"])
