@@ -268,7 +268,7 @@ RIVALS = [
         "river",
         river,
         [f"SGD {rate}" for rate in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)]
-        + [f"AdaGrad {rate}" for rate in (0.03, 0.1, 0.3)]
+        + [f"AdaGrad {rate}" for rate in (0.03, 0.1, 0.3, 1.0)]
         + [f"Adam {rate}" for rate in (0.001, 0.01, 0.1)],
     ),
     Rival("VW", "vowpalwabbit", wabbit, [f"-l {rate}" for rate in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)]),
@@ -434,8 +434,8 @@ of the true class), clipped at 1e-15 for everybody, over all rows of a stream an
 draws, where the stream is drawn). It depends on no clock and, but for the last digits, on no machine.
 
 `OnlineLogisticRegression` plays with its defaults; it is told the classes, and so are the rivals. All get the columns
-as they come. A rival's default is what its makers chose; "tuned" is the best in hindsight of a grid of learning rates (for
-River three optimisers), which nobody knows while a stream is running.
+as they come. A rival's default is what its makers chose; "tuned" is the best in hindsight of a grid of learning rates
+(for River three optimisers), which nobody knows while a stream is running.
 
 - River: `StandardScaler() | LogisticRegression()`, or `SoftmaxRegression()` (which has no intercept) for more than two
   classes. On long streams its rate is picked on the first 20,000 rows, or fewer where features and classes are many.
