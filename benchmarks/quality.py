@@ -408,8 +408,9 @@ def verdict(lines: list[Line]) -> str:
     return text
 
 
-def write(lines: list[Line], versions: dict[str, str], absent: list[str]) -> None:
+def write(lines: list[Line], versions: dict[str, str]) -> None:
     """Put the table between its markers on the page; what else is there stays."""
+    left_out = [name for name in STREAMS if name not in {line.stream for line in lines}]
     about = ", ".join(f"{package} {number}" for package, number in versions.items())
     section = [
         BEGIN,
@@ -420,7 +421,7 @@ def write(lines: list[Line], versions: dict[str, str], absent: list[str]) -> Non
         "Ratios are ours to the rival's loss: below 1 is better.",
         "",
         f"Versions: {about}.",
-        *([f"Left out, since their files were not there: {', '.join(absent)}."] if absent else []),
+        *([f"Not played for this table: {', '.join(left_out)}."] if left_out else []),
         "",
         END,
     ]
@@ -489,7 +490,7 @@ def main() -> None:
         print("\n" + "\n".join(table(lines)))
         print(f"\nnoregret is {verdict(lines)} streams")
     if given.write and lines:
-        write(lines, versions, absent)
+        write(lines, versions)
 
 
 if __name__ == "__main__":
