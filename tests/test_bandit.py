@@ -32,9 +32,11 @@ from noregret import (
     BanditTrace,
     EpsilonGreedy,
     Gaptron,
+    KernelAIOLI,
     Mixture,
     NoBound,
     Perceptron,
+    StronglyConvexOGD,
     VovkAzouryWarmuth,
     best_in_hindsight,
     bounds,
@@ -341,7 +343,7 @@ def test_expected_mistakes_of_the_linear_ones() -> None:
     y = rng.integers(2, size=n)
     X = np.column_stack([2.0 * y - 1, np.zeros(n)])
     banditron, gaptron, full = [], [], []
-    for seed in range(25):
+    for seed in range(15):
         learners = (
             Banditron(0.1, n_classes=2, random_state=seed),
             Gaptron(gamma=0.1, n_classes=2, random_state=seed),
@@ -435,7 +437,14 @@ def test_epochs_double_and_restart() -> None:
 
 @pytest.mark.parametrize(
     "base",
-    [FOLKLORE(), OGD(), AggregatingForecaster(), FTRL(radius=1.0), Mixture([RIGHT, FOLKLORE(radius=1.0)])],
+    [
+        FOLKLORE(),
+        OGD(),
+        AggregatingForecaster(),
+        FTRL(radius=1.0),
+        Mixture([RIGHT, FOLKLORE(radius=1.0)]),
+        StronglyConvexOGD(loss="logistic", radius=1.0),
+    ],
     ids=lambda base: type(base).__name__,
 )
 @pytest.mark.parametrize("exploration", ["theory", "anytime"])
@@ -697,6 +706,17 @@ def test_relative_mistakes_and_bound(tmp_path: Path) -> None:
     assert other["b"].relative_mistakes[-1] == pytest.approx(other["b"].mistakes[-1] - best.loss, abs=1e-6)
     assert json.loads(other.to_json(tmp_path / "t.json"))["b"]["checkpoints"]["bound"][-1] is None
     assert np.isnan(play_bandit(clone(BANDITS["theory"]), X, y, domain=RowBall(9.0)).bound).all()
+
+
+def test_comparators_see_rows_as_the_base_does() -> None:
+    X, y = stream(n=60, K=2)
+    base = KernelAIOLI(radius=2.0, approximation="random-features", budget=8)
+    learner = BanditMulticlass(base, n_classes=2, exploration=0.5)
+    trace = play_bandit(learner, X, y, checkpoints=[60], progress=False)
+    sight = learner.base_._for_comparators(X)
+    competition = learner.competes_with
+    best = best_in_hindsight(sight, y, loss=competition.loss, domain=competition.domain, classes=[0, 1])
+    assert trace.relative_mistakes[-1] == pytest.approx(trace.mistakes[-1] - best.loss, abs=1e-6)
 
 
 def test_going_on_sparse_rows_and_other_learners() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from noregret._types import Array
+from noregret.base import OnlineLearner
 from noregret.domains import Competition, Domain
 from noregret.errors import NoBound
 from noregret.evaluate.play import _bar, _cuts
@@ -97,14 +98,17 @@ class HiddenStream:
         self.X, self.y = X, y
         self._found: dict[Any, Array] = {}
 
-    def losses(self, competition: Competition, classes: Any, marks: tuple[int, ...]) -> Array:
-        """The log loss of the best in hindsight after each of these numbers of rounds; at most its gap above it."""
+    def losses(self, trace: BanditTrace, competition: Competition) -> Array:
+        """The log loss of the best in hindsight at each checkpoint; at most its gap above the least."""
         from noregret.hindsight import hindsight_curve
 
-        key = (repr(competition), tuple(classes.tolist()), marks)
+        marks = trace.rounds.tolist()
+        own = None if trace.seen is None else trace.name  # a learner may look at the rows in a way of its own
+        key = (repr(competition), tuple(trace.classes.tolist()), tuple(marks), own)
         if key not in self._found:
             loss, domain, _ = competition
-            curve = hindsight_curve(self.X, self.y, marks, loss=loss, domain=domain, classes=classes)
+            X = self.X if trace.seen is None else trace.seen(self.X)
+            curve = hindsight_curve(X, self.y, marks, loss=loss, domain=domain, classes=trace.classes)
             self._found[key] = np.array([found.loss for _, found in curve])
         return self._found[key]
 
@@ -182,7 +186,17 @@ class BanditGame:
             told=self.told,
             classes=None if self.labels is None else self.labels.classes,
             stream=stream,
+            seen=_own_sight(self.learner) if domain is None else None,
         )
+
+
+def _own_sight(learner: Any) -> Callable[[Any], Any] | None:
+    """How the comparators of its base see the rows, if not as they come."""
+    base = getattr(learner, "base_", None)
+    if base is None or type(base)._for_comparators is OnlineLearner._for_comparators:
+        return None
+    sight: Callable[[Any], Any] = base._for_comparators
+    return sight
 
 
 @dataclass(frozen=True)
@@ -212,6 +226,7 @@ class BanditTrace:
     told: bool
     classes: Any = field(repr=False)
     stream: HiddenStream = field(repr=False)
+    seen: Callable[[Any], Any] | None = field(repr=False)
 
     @property
     def mistake_rate(self) -> Array:
@@ -224,8 +239,7 @@ class BanditTrace:
         """Mistakes minus the log loss of the best in hindsight, at each checkpoint. (Found when first asked for.)"""
         if self.competition is None or self.classes is None:
             raise ValueError("there is nothing to measure against: play with a domain, such as RowBall(5.0).")
-        marks = tuple(self.rounds.tolist())
-        relative: Array = self.mistakes - self.stream.losses(self.competition, self.classes, marks)
+        relative: Array = self.mistakes - self.stream.losses(self, self.competition)
         return relative
 
     def _columns(self) -> dict[str, NDArray[Any]]:

@@ -145,6 +145,8 @@ class BanditMulticlass(BanditReduction):
     def _require_bound_in_advance(self) -> None:
         """Refuse a base whose bound reads the rows met: that of a fresh one is moved by a small row."""
         fresh, n_features = self._new_base(), self.n_features_in_
+        if fresh.competes_with.regularization:
+            raise NoBound("It is of losses that count the norm of the weights every row, not of log loss alone.")
         before = fresh.regret_bound(1000)
         size = min(SMALL, fresh._largest[0] / 2)
         row = np.full((1, n_features), size / math.sqrt(n_features))
