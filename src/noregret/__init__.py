@@ -36,6 +36,12 @@ _HOME = {
     "AggregatingForecaster": "noregret.exact.aggregating",
     "Mixture": "noregret.reductions.mixture",
     "OnlineBoosting": "noregret.reductions.boosting",
+    "BanditMulticlass": "noregret.reductions.bandit_multiclass",
+    "EpsilonGreedy": "noregret.reductions.epsilon_greedy",
+    "Banditron": "noregret.reductions.banditron",
+    "Gaptron": "noregret.reductions.gaptron",
+    "play_bandit": "noregret.evaluate.bandit",
+    "BanditTrace": "noregret.evaluate.bandit",
     "load": "noregret.persist",
     "BadRow": "noregret.errors",
     "NoBound": "noregret.errors",
@@ -48,6 +54,8 @@ if TYPE_CHECKING:
     from noregret.errors import BadRow as BadRow
     from noregret.errors import NoBound as NoBound
     from noregret.errors import NoCertificate as NoCertificate
+    from noregret.evaluate.bandit import BanditTrace as BanditTrace
+    from noregret.evaluate.bandit import play_bandit as play_bandit
     from noregret.evaluate.play import play as play
     from noregret.evaluate.trace import Trace as Trace
     from noregret.exact.aggregating import AggregatingForecaster as AggregatingForecaster
@@ -68,7 +76,11 @@ if TYPE_CHECKING:
     from noregret.hindsight.constants import best_constant as best_constant
     from noregret.hindsight.constants import best_shifting_constants as best_shifting_constants
     from noregret.persist import load as load
+    from noregret.reductions.bandit_multiclass import BanditMulticlass as BanditMulticlass
+    from noregret.reductions.banditron import Banditron as Banditron
     from noregret.reductions.boosting import OnlineBoosting as OnlineBoosting
+    from noregret.reductions.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
+    from noregret.reductions.gaptron import Gaptron as Gaptron
     from noregret.reductions.mixture import Mixture as Mixture
     from noregret.second_order.aioli import AIOLI as AIOLI
     from noregret.second_order.folklore import FOLKLORE as FOLKLORE

@@ -243,6 +243,88 @@ def bandit(n: int, *, n_classes: int, regret: float, comparator_loss: float, exp
     return min(float(n), comparator_loss + n_classes * regret / exploration + exploration * n)
 
 
+def banditron(
+    n: int, *, n_classes: int, comparator_norm: float, feature_bound: float, hinge_loss: float, exploration: float
+) -> float:
+    r"""Banditron's expected mistakes (`banditron`, its theorem).
+
+    .. math:: \min\left(n, L + \gamma n + 3\max\left(\frac{KD}\gamma, \sqrt{D\gamma n}\right)
+        + \sqrt{\frac{KDL}\gamma}\right), \qquad D = 2R^2\lvert u\rvert^2
+
+    Here L is the multiclass hinge loss of u, one row of weights a class. With M the mistakes of its likeliest labels,
+    what it adds to the weights has mean square at most :math:`2\gamma R^2` where the likeliest label is right and
+    :math:`2KR^2/\gamma` where it is wrong, so :math:`E M - L \le \sqrt{D (\gamma n + K E M/\gamma)}`; and exploring
+    costs at most :math:`\gamma n` more.
+
+    **Assumes.** a stream fixed in advance; 0 < gamma <= 1/2.
+
+    >>> round(banditron(100_000, n_classes=3, comparator_norm=5.0, feature_bound=1.0, hinge_loss=0.0,
+    ...                 exploration=0.05), 1)
+    14000.0
+    """
+    _classes(n_classes)
+    _nonnegative(n=n, comparator_norm=comparator_norm, feature_bound=feature_bound, hinge_loss=hinge_loss)
+    if not 0 < exploration <= 0.5:
+        raise NoBound(f"exploration must be above 0 and up to 1/2 for the theorem to hold; here {exploration}.")
+    D = 2 * (feature_bound * comparator_norm) ** 2
+    price = 3 * max(n_classes * D / exploration, math.sqrt(D * exploration * n))
+    found = hinge_loss + exploration * n + price + math.sqrt(n_classes * D * hinge_loss / exploration)
+    return min(float(n), found)
+
+
+def gaptron(*, n_classes: int, comparator_norm: float, feature_bound: float, comparator_loss: float) -> float:
+    r"""Gaptron's expected mistakes, full information and log loss (`gaptron`, with its constants).
+
+    .. math:: \frac{L}{\ln 2} + \frac{KR^2\lvert u\rvert^2}{\ln 2}
+
+    Here L is the log loss of u, one row of weights a class, in nats. Write :math:`\ell` for the loss in bits of a row.
+    Descent has regret at most :math:`|u|^2/(2\eta) + \frac\eta2\sum|g|^2`, and :math:`|g|^2 \le
+    \frac{2R^2}{\ln 2}\ell`, so with :math:`\eta = \ln2/(2KR^2)` the second part is at most :math:`\ell/(2K)` a row.
+    That and the chance of a mistake, :math:`1[\hat y \ne y](1-a) + a(1 - \frac1K)`, are together at most
+    :math:`\ell`: if the likeliest label has q = 1 - a >= 1/2 and is right, a is at most :math:`\ell\ln2`; if it is
+    wrong, :math:`\ell \ge \log_2(1/a)` and :math:`1 - a/K \le (1 - \frac1{2K})\log_2(1/a)`; and if q < 1/2, then
+    :math:`\ell > 1`.
+
+    **Assumes.** a stream fixed in advance; the step :math:`\ln 2/(2KR^2)`.
+
+    >>> round(gaptron(n_classes=3, comparator_norm=5.0, feature_bound=1.0, comparator_loss=100.0), 2)
+    252.47
+    """
+    _classes(n_classes)
+    _nonnegative(comparator_norm=comparator_norm, feature_bound=feature_bound, comparator_loss=comparator_loss)
+    return (comparator_loss + n_classes * (feature_bound * comparator_norm) ** 2) / math.log(2)
+
+
+def gaptron_bandit(
+    n: int, *, n_classes: int, comparator_norm: float, feature_bound: float, comparator_loss: float, exploration: float
+) -> float:
+    r"""Gaptron's expected mistakes, bandit feedback and log loss (`gaptron`, with constants of our own).
+
+    .. math:: \min\left(n, \frac{L}{\ln 2} + \frac{KR^2\lvert u\rvert^2}{\min(\gamma, 1/(2K)) \ln 2}
+        + \gamma n\right)
+
+    The best gamma, if it is at most 1/(2K), is :math:`R|u|\sqrt{K/(n\ln2)}`: then the price is
+    :math:`2R|u|\sqrt{Kn/\ln 2}`. The argument is that of `gaptron`, with gradients divided by the probability P of the
+    label: their mean is the same, and their mean square at most :math:`\frac{2R^2}{P\ln2}\ell`. With
+    :math:`\eta = f\ln2/(KR^2)`, :math:`f = \frac12\min(\gamma, \frac1{2K})`, half of that times eta is at most
+    :math:`\ell f/(KP)`, and :math:`KP \ge \max(a, \gamma)`. Where the likeliest label is wrong it remains to see that
+    :math:`1 - a/K \le \log_2(1/a)(1 - f/\max(a,\gamma))` for a <= 1/2: below 1/4 because :math:`f \le
+    \max(a,\gamma)/2`, above because :math:`f \le 1/(4K)`. Exploring more than the gap costs at most gamma.
+
+    **Assumes.** a stream fixed in advance; 0 < gamma <= 1; the step :math:`\frac{\ln2}{2KR^2}\min(\gamma, 1/(2K))`.
+
+    >>> round(gaptron_bandit(100_000, n_classes=3, comparator_norm=5.0, feature_bound=1.0, comparator_loss=100.0,
+    ...                      exploration=0.03), 1)
+    6751.0
+    """
+    _classes(n_classes)
+    _nonnegative(n=n, comparator_norm=comparator_norm, feature_bound=feature_bound, comparator_loss=comparator_loss)
+    if not 0 < exploration <= 1:
+        raise NoBound(f"exploration must be a probability above 0: without it no label is seen; here {exploration}.")
+    price = n_classes * (feature_bound * comparator_norm) ** 2 / min(exploration, 1 / (2 * n_classes))
+    return min(float(n), (comparator_loss + price) / math.log(2) + exploration * n)
+
+
 def boosting(n: int, *, n_classes: int, edges: Sequence[float], regret: float, failure: float) -> float:
     r"""The mistakes of AdaBoost.OLM++ by the edges its weak learners had (`folklore`, Proposition 12).
 

@@ -3,9 +3,9 @@
 A model file is an `.npz` archive (a zip of `.npy` arrays, readable from any language that reads them): one
 array per field of `state_`, one for the classes, and `header.json` with the format version, the learner's
 name and its hyper-parameters. A learner that holds others has theirs beside its own, under the name of the
-parameter and a number (`learners.0.state.P`). The same learner always gives the same bytes. Loading builds the
-learner anew from its hyper-parameters and accepts only arrays of the shapes it expects; no code from the file
-is ever run.
+parameter and, in a list, a number (`learners.0.state.P`, `base.state.P`). The same learner always gives the
+same bytes. Loading builds the learner anew from its hyper-parameters and accepts only arrays of the shapes it
+expects; no code from the file is ever run.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ import numpy as np
 import noregret
 from noregret.base import OnlineLearner
 from noregret.labels import Labels, as_labels
+from noregret.reductions.bandit import BanditLearner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+Learner = OnlineLearner | BanditLearner
 FORMAT = 1
 EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time stamp, so that equal models are equal files
 
 
-def save(learner: OnlineLearner, path: str | Path) -> None:
+def save(learner: Learner, path: str | Path) -> None:
     """Write a learner to `path`, all or nothing."""
     if not hasattr(learner, "state_"):
         raise ValueError(f"this {type(learner).__name__} has learned nothing yet: there is no state to save.")
@@ -69,7 +71,7 @@ def save(learner: OnlineLearner, path: str | Path) -> None:
         raise
 
 
-def _recipe(learner: OnlineLearner) -> dict[str, Any]:
+def _recipe(learner: Learner) -> dict[str, Any]:
     """What builds the learner, and the learners that it holds."""
     recipe: dict[str, Any] = {
         "learner": type(learner).__name__,
@@ -79,13 +81,15 @@ def _recipe(learner: OnlineLearner) -> dict[str, Any]:
         "state": list(learner.state_._fields),
     }
     if learner._holds:
+        held = {name: getattr(learner, at) for name, at in learner._holds.items()}
         recipe["holds"] = {
-            name: [_recipe(held) for held in getattr(learner, at)] for name, at in learner._holds.items()
+            name: list(map(_recipe, found)) if isinstance(found, list) else _recipe(found)
+            for name, found in held.items()
         }
     return recipe
 
 
-def _arrays(learner: OnlineLearner, prefix: str = "") -> dict[str, NDArray[Any]]:
+def _arrays(learner: Learner, prefix: str = "") -> dict[str, NDArray[Any]]:
     """The state's arrays, then those of the learners it holds."""
     arrays = {f"{prefix}state.{name}": array for name, array in learner.state_._asdict().items()}
     for part, held in _held(learner, prefix):
@@ -93,11 +97,15 @@ def _arrays(learner: OnlineLearner, prefix: str = "") -> dict[str, NDArray[Any]]
     return arrays
 
 
-def _held(learner: OnlineLearner, prefix: str) -> Iterator[tuple[str, OnlineLearner]]:
+def _held(learner: Learner, prefix: str) -> Iterator[tuple[str, Learner]]:
     """The learners that it holds, and how the names of their arrays begin."""
     for name, attribute in learner._holds.items():
-        for i, held in enumerate(getattr(learner, attribute)):
-            yield f"{prefix}{name}.{i}.", held
+        held = getattr(learner, attribute)
+        if not isinstance(held, list):
+            yield f"{prefix}{name}.", held
+            continue
+        for i, each in enumerate(held):
+            yield f"{prefix}{name}.{i}.", each
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -173,7 +181,7 @@ def _array(data: bytes) -> NDArray[Any]:
     return array
 
 
-def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str) -> OnlineLearner:
+def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str) -> Learner:
     if header["format"] != FORMAT:
         raise ValueError(
             f"{path} has format {header['format']} and this noregret {noregret.__version__} reads format {FORMAT}: "
@@ -192,19 +200,22 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str) -
     return learner
 
 
-def _unlearned(recipe: dict[str, Any], path: str) -> OnlineLearner:
+def _unlearned(recipe: dict[str, Any], path: str) -> Learner:
     """The learner as it was before the first row."""
     name = recipe["learner"]
     kind = getattr(noregret, name) if name in noregret.__all__ else OnlineLearner.registry.get(name)
-    if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
+    if not (isinstance(kind, type) and issubclass(kind, Learner)):
         raise ValueError(
             f"{path} holds a {name!r}: no learner of that name is known. Import the module that defines it first."
         )
-    held = {name: [_unlearned(part, path) for part in recipe["holds"][name]] for name in kind._holds}
+    held = {}
+    for at in kind._holds:
+        parts = recipe["holds"][at]
+        held[at] = [_unlearned(part, path) for part in parts] if isinstance(parts, list) else _unlearned(parts, path)
     return kind(**{name: _param(value) for name, value in recipe["params"].items()}, **held)
 
 
-def _restore(learner: OnlineLearner, arrays: dict[str, NDArray[Any]], prefix: str, path: str) -> None:
+def _restore(learner: Learner, arrays: dict[str, NDArray[Any]], prefix: str, path: str) -> None:
     """Put the arrays in the place of a fresh state, if they are of its kind; so with the learners it holds."""
     fresh = learner.state_._asdict()
     growing = [field for field in fresh if field in learner._growing]

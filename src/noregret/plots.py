@@ -83,3 +83,28 @@ def _draw_reliability(axes: Any, trace: Any) -> None:
     axes.set_ylim(0, 1.02)
     axes.set_title(f"calibration error {trace.calibration_error:.3f}")
     _tidy(axes, "how sure of the class it named", "how often it was right")
+
+
+def plot_bandits(traces: Any) -> Any:
+    """Mistakes a round over time; beside them those above the log loss of the best in hindsight, and their bounds."""
+    measured = [name for name, trace in traces.items() if trace.competition is not None and trace.classes is not None]
+    figure, panels = _figure(2 if measured else 1)
+    for i, (name, trace) in enumerate(traces.items()):
+        colour = f"C{i % 10}"
+        label = f"{name} (sees the labels)" if trace.told else name
+        panels[0].plot(trace.rounds, trace.mistake_rate, color=colour, label=label, linewidth=1.6)
+        if name in measured:
+            panels[1].plot(trace.rounds, trace.relative_mistakes / trace.rounds, color=colour, linewidth=1.6)
+        if name in measured and np.isfinite(trace.bound).any():
+            label = f"{name}: bound on its mean"
+            panels[1].plot(trace.rounds, trace.bound / trace.rounds, "--", color=colour, label=label, linewidth=1.2)
+    panels[0].set_ylim(0.0, 1.02)
+    _tidy(panels[0], "rounds", "mistakes a round")
+    if measured:
+        panels[1].axhline(0.0, color="black", linewidth=0.6)
+        _tidy(panels[1], "rounds", "mistakes minus best log loss, a round")
+    for axes in panels:
+        axes.set_xscale("log")
+    figure.set_figwidth(figure.get_figwidth() + 2.6)  # room for the names
+    figure.legend(loc="outside right upper", frameon=False, fontsize="small")
+    return figure
