@@ -35,6 +35,10 @@ _HOME = {
     "KernelAIOLI": "noregret.exact.kernel_aioli",
     "AggregatingForecaster": "noregret.exact.aggregating",
     "Mixture": "noregret.reductions.mixture",
+    "OneVsRest": "noregret.reductions.one_vs_rest",
+    "OnlineToBatch": "noregret.reductions.online_to_batch",
+    "merge": "noregret.reductions.merging",
+    "fit_sharded": "noregret.reductions.sharding",
     "load": "noregret.persist",
     "BadRow": "noregret.errors",
     "NoBound": "noregret.errors",
@@ -67,7 +71,11 @@ if TYPE_CHECKING:
     from noregret.hindsight.constants import best_constant as best_constant
     from noregret.hindsight.constants import best_shifting_constants as best_shifting_constants
     from noregret.persist import load as load
+    from noregret.reductions.merging import merge as merge
     from noregret.reductions.mixture import Mixture as Mixture
+    from noregret.reductions.one_vs_rest import OneVsRest as OneVsRest
+    from noregret.reductions.online_to_batch import OnlineToBatch as OnlineToBatch
+    from noregret.reductions.sharding import fit_sharded as fit_sharded
     from noregret.second_order.aioli import AIOLI as AIOLI
     from noregret.second_order.folklore import FOLKLORE as FOLKLORE
     from noregret.second_order.gaf import GAF as GAF

@@ -201,6 +201,8 @@ def _unlearned(recipe: dict[str, Any], path: str) -> OnlineLearner:
             f"{path} holds a {name!r}: no learner of that name is known. Import the module that defines it first."
         )
     held = {name: [_unlearned(part, path) for part in recipe["holds"][name]] for name in kind._holds}
+    if kind._copies:
+        held = {name: copies[0] for name, copies in held.items()}
     return kind(**{name: _param(value) for name, value in recipe["params"].items()}, **held)
 
 
