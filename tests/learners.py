@@ -253,7 +253,7 @@ LEARNERS = [
     Entry(Mixture([AIOLI(radius=1.0), AIOLI(radius=3.0)]), 2, margin=True),
     Entry(Mixture([FOLKLORE(radius=0.5), FOLKLORE(radius=2.0)], [0.25, 0.75], share=0.05), 3, theorem=False),
     Entry(OneVsRest(AIOLI(radius=2.0)), 3, certificate=False, theorem=False),
-    Entry(OneVsRest(OGD(radius=2.0)), 2, certificate=False, theorem=False),
+    Entry(OneVsRest(FOLKLORE(radius=2.0)), 2, certificate=False, theorem=False),
     Entry(VovkAzouryWarmuth(), 1),
     Entry(VovkAzouryWarmuth(regularization=0.05), 1),
     Entry(Perceptron(), 2),

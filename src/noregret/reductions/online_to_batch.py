@@ -198,7 +198,7 @@ class OnlineToBatch(BaseEstimator):
     def _predictor(self, X: Any) -> Any:
         """The learner that forecasts."""
         check_is_fitted(self, "learner_")
-        if hasattr(X, "shape"):
+        if len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
         if self.weights_ is None:
             return self.kept_
