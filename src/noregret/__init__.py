@@ -39,6 +39,7 @@ _HOME = {
     "OnlineToBatch": "noregret.reductions.online_to_batch",
     "merge": "noregret.reductions.merging",
     "fit_sharded": "noregret.reductions.sharding",
+    "OnlineBoosting": "noregret.reductions.boosting",
     "load": "noregret.persist",
     "BadRow": "noregret.errors",
     "NoBound": "noregret.errors",
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from noregret.hindsight.constants import best_constant as best_constant
     from noregret.hindsight.constants import best_shifting_constants as best_shifting_constants
     from noregret.persist import load as load
+    from noregret.reductions.boosting import OnlineBoosting as OnlineBoosting
     from noregret.reductions.merging import merge as merge
     from noregret.reductions.mixture import Mixture as Mixture
     from noregret.reductions.one_vs_rest import OneVsRest as OneVsRest

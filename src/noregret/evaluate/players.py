@@ -93,7 +93,8 @@ class OwnPlayer(Player):
     @property
     def keeps_log_loss(self) -> bool:  # type: ignore[override]
         """Under the losses that are the log loss, of forecasts that are those of the loss."""
-        return self.learner.competes_with.loss in ("logistic", "softmax") and self.probabilities
+        own = self.learner.competes_with
+        return own is not None and own.loss in ("logistic", "softmax") and self.probabilities
 
     @property
     def probabilities(self) -> bool:  # type: ignore[override]
@@ -121,8 +122,8 @@ class OwnPlayer(Player):
 
     def competition(self, domain: Domain | None) -> Competition | None:
         """Its own, perhaps on another set."""
-        own: Competition = self.learner.competes_with
-        return own if domain is None else own._replace(domain=domain)
+        own: Competition | None = self.learner.competes_with
+        return own if own is None or domain is None else own._replace(domain=domain)
 
     def for_comparators(self, X: Any) -> Any:
         """The learner knows."""

@@ -1,1 +1,18 @@
 """Learners made of learners."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOME = {
+    "Mixture": "noregret.reductions.mixture",
+    "OnlineBoosting": "noregret.reductions.boosting",
+}
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

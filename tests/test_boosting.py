@@ -1,0 +1,251 @@
+"""Online boosting: against its definition, its theorem, and its own weak learner."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import log_softmax, logsumexp, softmax
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_svmlight_file
+
+import noregret
+from learners import assert_same_state, through_file
+from noregret import AIOLI, OGD, BadRow, NoBound, NoCertificate, OnlineBoosting, play
+from noregret.reductions import boost_regression as regression
+from noregret.reductions.weak import PARTS, WIDE, Weighted
+
+
+def some_rows(n: int = 200, d: int = 4, K: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([seed, n, d, K])
+    X = rng.normal(size=(n, d)) * [1.0, 100.0, 0.01, 5.0][:d] + 3.0
+    z = np.sin(2 * (X - X.mean(axis=0)) / X.std(axis=0)) @ rng.normal(size=(d, K)) * 3
+    return X, np.argmax(z + rng.gumbel(size=z.shape), axis=1)
+
+
+# ---------------------------------------------------------------------- boosting regression
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(2, 8), st.floats(-3.0, 3.0), st.integers(0, 2**32 - 1))
+def test_a_margin_that_adds_alpha_gives_the_softmax_that_adds_it(K: int, alpha: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    s, label = 5 * rng.normal(size=K), int(rng.integers(K))
+    out = np.empty(K)
+    others = np.delete(s, label)
+    regression.expand(s, label, float(s[label] - logsumexp(others) + alpha), out)
+    np.testing.assert_allclose(softmax(out), softmax(s + alpha * np.eye(K)[label]), atol=1e-12)
+
+
+def played(K: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
+    """A game of boosting regression: scores, labels named, true ones, losses suffered, the regret promised."""
+    rng = np.random.default_rng([seed, K, n])
+    S = rng.normal(size=(n, K)) * rng.choice([0.1, 2.0, 30.0], size=(n, 1))
+    named = rng.integers(0, K, size=n)
+    y = np.where(rng.random(n) < 0.5, named, rng.integers(0, K, size=n))
+    stage, out = np.empty(regression.MEMORY), np.empty(K)
+    regression.begin(stage)
+    losses = np.empty(n)
+    for t in range(n):
+        clip = math.log(t + 2.0)
+        regression.move(stage, S[t], int(named[t]), clip, out)
+        losses[t] = -log_softmax(out)[y[t]]
+        regression.learn(stage, S[t], int(named[t]), int(y[t]), clip, 1.0)
+    return S, named, y, losses, float(regression.regret(stage[None])[0])
+
+
+@pytest.mark.parametrize("K", [2, 3, 7])
+def test_boosting_regression_is_aioli_on_two_features(K: int) -> None:
+    S, named, y, losses, _ = played(K, 60, 1)
+    rows = np.arange(60)
+    others = np.array([logsumexp(np.delete(s, label)) for s, label in zip(S, named, strict=True)])
+    clip = np.log(rows + 2.0)
+    x = np.column_stack([np.clip((S[rows, named] - others) / 2, -clip, clip), np.ones(60)])
+    learner = AIOLI(radius=regression.RADIUS, virtual_weight=0.5)
+    p = learner.predict_then_learn(x, named == y, classes=[False, True])
+    share = np.where(named == y, 0.0, S[rows, y] - others)  # of the true class among the others
+    expected = -np.log(np.where(named == y, p[:, 1], p[:, 0])) - share
+    np.testing.assert_allclose(losses, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("K", [2, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_boosting_regression_keeps_its_promise(K: int, seed: int) -> None:
+    found = []
+    for n in (100, 1000, 4000):
+        S, named, y, losses, promised = played(K, n, seed)
+        best = min(
+            -log_softmax(S + alpha * np.eye(K)[named], axis=1)[np.arange(n), y].sum()
+            for alpha in np.linspace(-2, 2, 81)
+        )
+        assert losses.sum() - best <= promised
+        found.append(promised)
+    # no faster than the square of the logarithm
+    assert found[-1] <= found[0] * (math.log(4000) / math.log(100)) ** 2
+
+
+# ---------------------------------------------------------------------- the whole, from its definition
+
+
+class SlowStump:
+    """The stump, in plain Python."""
+
+    def __init__(self, shifts: np.ndarray | None = None) -> None:
+        self.shifts = shifts
+
+    def start(self, n_features: int, n_classes: int, seed: int) -> None:
+        self.sums = np.zeros((n_features, PARTS, n_classes))
+        self.shifts = np.zeros(n_features) if self.shifts is None else self.shifts
+        self.count, self.seen = 0, np.zeros((0, n_features))
+
+    def parts(self, x: np.ndarray) -> np.ndarray:
+        z = np.zeros(x.size)
+        if len(self.seen) > 1:
+            deviation = self.seen.std(axis=0)
+            z = np.where(deviation > 0, (x - self.seen.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0), 0.0)
+        return np.clip((z - self.shifts) / WIDE + PARTS / 2, 0, PARTS - 1).astype(int)
+
+    def predict(self, x: np.ndarray, cost: np.ndarray) -> int:
+        best = int(np.argmin(self.sums.min(axis=2).sum(axis=1)))
+        return int(np.argmin(self.sums[best, self.parts(x)[best]]))
+
+    def update(self, x: np.ndarray, cost: np.ndarray, y: int) -> None:
+        self.sums[np.arange(x.size), self.parts(x)] += cost[y]
+        self.seen = np.vstack([self.seen, x])
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_compiled_stages_are_those_of_the_definition(K: int) -> None:
+    X, y = some_rows(80, 3, K)
+    fast = OnlineBoosting(n_learners=4, random_state=3)
+    p = fast.predict_then_learn(X, y, classes=range(K))
+    slow = OnlineBoosting(SlowStump(), n_learners=4, random_state=3)
+    slow.partial_fit(X[:1], y[:1], classes=range(K), sample_weight=0.0)
+    for i, weak in enumerate(slow._weak):
+        weak.shifts = fast.state_.memory[i, :, 0]
+    q = slow.predict_then_learn(X, y)
+    np.testing.assert_allclose(p, q, atol=1e-9)
+    for name in ("regression", "log_weight", "edges", "drawn", "tally"):
+        np.testing.assert_allclose(getattr(fast.state_, name), getattr(slow.state_, name), atol=1e-9)
+
+
+def test_costs_are_those_of_the_text() -> None:
+    class Listener(SlowStump):
+        heard: list[np.ndarray] = []
+
+        def predict(self, x: np.ndarray, cost: np.ndarray) -> int:
+            self.heard.append(cost.copy())
+            return 1
+
+        def update(self, x: np.ndarray, cost: np.ndarray, y: int) -> None: ...
+
+    X, y = some_rows(20)
+    OnlineBoosting(Listener(), n_learners=3).fit(X, y)
+    for C in Listener.heard:
+        assert not np.diagonal(C).any()
+        assert C.min() >= 0.0
+        assert C.sum(axis=1).max() <= 1.0 + 1e-12
+    np.testing.assert_allclose(Listener.heard[0], (1 - np.eye(3)) / 3)  # before the first stage all are alike
+
+
+# ---------------------------------------------------------------------- it boosts
+
+
+def test_more_stages_make_fewer_mistakes() -> None:
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    mistakes = [OnlineBoosting(n_learners=N).fit(X[order], y[order]).mistakes_ for N in (1, 5, 20)]
+    assert mistakes[1] < 0.95 * mistakes[0]
+    assert mistakes[2] < 0.8 * mistakes[0]
+
+
+@pytest.mark.parametrize("file", ["segment.scale", "letter.scale.gz"])
+def test_boosting_beats_its_weak_learner_on_data(file: str) -> None:
+    folder = os.environ.get("NOREGRET_DATA")
+    if not folder or not (Path(folder) / file).exists():
+        pytest.skip(f"{file} is not in the folder named by NOREGRET_DATA")
+    X, y = load_svmlight_file(str(Path(folder) / file))
+    order = np.random.default_rng(0).permutation(len(y))[:3000]
+    X, y = X.toarray()[order], y[order]
+    mistakes = [OnlineBoosting(n_learners=N).fit(X, y).mistakes_ for N in (1, 10, 40)]
+    assert mistakes[2] < 0.97 * mistakes[1] < 0.95 * mistakes[0]
+
+
+@pytest.mark.parametrize("weak", ["stump", "naive-bayes"])
+@pytest.mark.parametrize("K", [2, 3])
+def test_mistakes_are_within_the_bound(weak: str, K: int) -> None:
+    X, y = some_rows(600, 4, K)
+    learner = OnlineBoosting(weak, n_learners=10).fit(X, y)
+    assert learner.mistakes_ <= learner.mistake_bound()
+    assert learner.stage_mistakes_.min() <= learner.mistakes_ + 20
+    assert np.all(np.abs(learner.edges_) <= 1.0)
+    assert learner.stage_weights_.sum() == pytest.approx(1.0)
+    # Hedge in expectation: no more than the best stage and a half, and a logarithm
+    assert learner.mistakes_ <= 1.6 * learner.stage_mistakes_.min() + 3 * math.log(10) + 30
+
+
+def test_any_learner_with_weights_can_be_boosted() -> None:
+    X, y = some_rows(300, 4, 3)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    learner = OnlineBoosting(Weighted(OGD()), n_learners=3)
+    p = learner.predict_then_learn(X, y)
+    assert np.isfinite(p).all()
+    assert learner.edges_[0] > 0.05
+
+
+# ---------------------------------------------------------------------- promises
+
+
+@pytest.mark.parametrize("weak", ["stump", "naive-bayes"])
+def test_blocks_are_rows_and_files_resume(weak: str, tmp_path: Any) -> None:
+    X, y = some_rows(120, 4, 3)
+    learner = OnlineBoosting(weak, n_learners=5, random_state=7)
+    whole = clone(learner)
+    p = whole.predict_then_learn(X, y, classes=range(3))
+    rows = clone(learner).partial_fit(X[:1], y[:1], classes=range(3))
+    for t in range(1, 60):
+        np.testing.assert_array_equal(rows.predict_proba_one(X[t]), p[t])
+        rows.learn_one(X[t], y[t])
+    rows = through_file(rows, tmp_path)
+    np.testing.assert_array_equal(rows.predict_then_learn(X[60:], y[60:]), p[60:])
+    assert_same_state(rows, whole)
+
+
+def test_what_is_refused() -> None:
+    X, y = some_rows(20)
+    for params, word in (
+        ({"weak_learner": "tree"}, "weak_learner"),
+        ({"weak_learner": OGD()}, "Weighted"),
+        ({"n_learners": 0}, "n_learners"),
+        ({"random_state": -1}, "random_state"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            OnlineBoosting(**params).fit(X, y)
+    learner = OnlineBoosting(n_learners=2).fit(X, y)
+    with pytest.raises(BadRow, match="soft label"):
+        learner.partial_fit(X, np.full((20, 3), 1 / 3))
+    with pytest.raises(BadRow, match="row 3, column 1: NaN"):
+        spoilt = X.copy()
+        spoilt[3, 1] = np.nan
+        learner.partial_fit(spoilt, y)
+    with pytest.raises(NoCertificate, match="mistake_bound"):
+        learner.regret_certificate()
+    with pytest.raises(NoBound, match="mistake_bound"):
+        learner.regret_bound()
+    with pytest.raises(ValueError, match="cannot be saved"):
+        OnlineBoosting(Weighted(OGD()), n_learners=1).fit(X, y).save("nowhere.npz")
+
+
+def test_it_can_be_played() -> None:
+    X, y = some_rows(200)
+    trace = play(OnlineBoosting(n_learners=3), X, y, progress=False)
+    assert math.isnan(trace.certificate[-1])
+    assert trace.mean_log_loss == pytest.approx(
+        noregret.OnlineBoosting(n_learners=3).fit(X, y, classes=range(3)).total_loss_ / 200, rel=1e-6
+    )
