@@ -26,3 +26,4 @@ check:  ## all that CI runs
 bench:  ## measure the learners against floors and rivals
 	$(PYTHON) -m benchmarks.second_order
 	$(PYTHON) -m benchmarks.first_order
+	$(PYTHON) -m benchmarks.merge

@@ -34,6 +34,7 @@ from learners import (
     within,
 )
 from noregret import FTRL, BadRow, MirrorDescentAggregator, OnlineLogisticRegression
+from noregret.base import OnlineLearner
 from noregret.domains import Octahedron, Simplex
 from noregret.tally import LOSS
 
@@ -228,6 +229,8 @@ def choices(entry: Entry, name: str) -> tuple[Any, Any] | None:
 
 def other_value(entry: Entry, name: str, value: Any) -> Any:
     """A value that is not the parameter's and that it might have had."""
+    if isinstance(value, OnlineLearner):
+        return clone(value).set_params(radius=0.75 * value.radius)  # type: ignore[attr-defined]
     if (pair := choices(entry, name)) and (name != "curvature" or isinstance(value, str)):
         return pair[value == pair[0]]
     if name == "learners":

@@ -26,7 +26,9 @@ from noregret import (
     MirrorDescent,
     MirrorDescentAggregator,
     Mixture,
+    OneVsRest,
     OnlineLogisticRegression,
+    OnlineToBatch,
     Perceptron,
     StronglyConvexOGD,
     VovkAzouryWarmuth,
@@ -42,6 +44,11 @@ ESTIMATORS = [
     AggregatingForecaster(method="langevin", n_samples=128),
     Mixture([FOLKLORE(), OGD()], share=0.01),
     Mixture([OGD(), LinearizedFTRL()]),
+    OneVsRest(AIOLI()),
+    OnlineToBatch(FOLKLORE(), "last"),
+    OnlineToBatch(FOLKLORE(), random_state=1),
+    OnlineToBatch(OGD(), "average"),
+    OnlineToBatch(VovkAzouryWarmuth(), "last"),
     VovkAzouryWarmuth(),
     Perceptron(),
     OGD(),
@@ -72,7 +79,8 @@ WIDE_BOUND = (
 
 def expected_failures(estimator: Any) -> dict[str, str]:
     failures = {"check_all_zero_sample_weights_error": ZERO_WEIGHTS}
-    if not isinstance(estimator, VovkAzouryWarmuth):  # ridge regression, whose state does not depend on the order
+    learner = getattr(estimator, "base", estimator)
+    if not isinstance(learner, VovkAzouryWarmuth):  # ridge regression, whose state does not depend on the order
         failures["check_sample_weight_equivalence_on_dense_data"] = REPEATED_ROWS
     if estimator.__sklearn_tags__().input_tags.sparse:
         failures["check_sample_weight_equivalence_on_sparse_data"] = REPEATED_ROWS
@@ -106,6 +114,7 @@ def shuffled(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         StronglyConvexOGD(),
         LinearizedFTRL(),
         MirrorDescent(gradient_bound=3.0),
+        OneVsRest(AIOLI(radius=5.0)),
         Mixture([FOLKLORE(radius=5.0), GAF(radius=5.0, regularization=0.1)]),
     ],
     ids=repr,

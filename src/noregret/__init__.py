@@ -35,6 +35,10 @@ _HOME = {
     "KernelAIOLI": "noregret.exact.kernel_aioli",
     "AggregatingForecaster": "noregret.exact.aggregating",
     "Mixture": "noregret.reductions.mixture",
+    "OneVsRest": "noregret.reductions.one_vs_rest",
+    "OnlineToBatch": "noregret.reductions.online_to_batch",
+    "merge": "noregret.reductions.merging",
+    "fit_sharded": "noregret.reductions.sharding",
     "OnlineBoosting": "noregret.reductions.boosting",
     "BanditMulticlass": "noregret.reductions.bandit_multiclass",
     "EpsilonGreedy": "noregret.reductions.epsilon_greedy",
@@ -81,7 +85,11 @@ if TYPE_CHECKING:
     from noregret.reductions.boosting import OnlineBoosting as OnlineBoosting
     from noregret.reductions.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from noregret.reductions.gaptron import Gaptron as Gaptron
+    from noregret.reductions.merging import merge as merge
     from noregret.reductions.mixture import Mixture as Mixture
+    from noregret.reductions.one_vs_rest import OneVsRest as OneVsRest
+    from noregret.reductions.online_to_batch import OnlineToBatch as OnlineToBatch
+    from noregret.reductions.sharding import fit_sharded as fit_sharded
     from noregret.second_order.aioli import AIOLI as AIOLI
     from noregret.second_order.folklore import FOLKLORE as FOLKLORE
     from noregret.second_order.gaf import GAF as GAF

@@ -15,7 +15,7 @@ and says what it competes with, its certificate and its bound.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -29,7 +29,7 @@ from noregret import validate
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Competition
-from noregret.errors import BadRow
+from noregret.errors import BadRow, NoBound
 from noregret.labels import Labels
 from noregret.losses import softmax
 from noregret.rows import SparseRows
@@ -38,7 +38,7 @@ from noregret.tally import LOSS
 BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labels and forecasts take
 ONE = np.ones(1)
 LARGEST_TARGET = 1e150  # its square is a number
-LEARNED = {"_constants", "_largest", "_played_with", "_labels", "_settings", "_reader", "_open"}  # private, of one run
+LEARNED = {"_constants", "_largest", "_played_with", "_labels", "_settings", "_reader", "_open", "_parts"}  # of one run
 
 
 class OnlineLearner(BaseEstimator, ABC):
@@ -88,10 +88,39 @@ class OnlineLearner(BaseEstimator, ABC):
 
     def _aside(self) -> dict[str, Any]:
         """What a model file must keep beside parameters, classes and state, as JSON can."""
-        return {}
+        return {"parts": self._parts} if self._parts > 1 else {}
 
     def _take_up(self, aside: dict[str, Any]) -> None:
         """Take back what `_aside` gave, before the state is there."""
+        if "parts" in aside:
+            self._parts = int(aside["parts"])
+
+    def _iterate(self) -> Array | None:
+        """The weights that forecast, where the forecast is linear in the row."""
+        return None
+
+    def _forecast_by(self, weights: Array, X: Any, out: Array) -> None:
+        """`_forecast`, by other weights of the kind of `_iterate`."""
+        raise NotImplementedError
+
+    def _merged(self, states: Sequence[Any], common: Any) -> Any:
+        """The state with the rows of all these, which went on from a common one: where states are sums over rows."""
+        reason = "each of its steps starts where the last one ended, so that its state is not a sum over rows."
+        if self._growing:
+            reason = "it remembers its rows and looks at all of them anew: give those of the other to `partial_fit`."
+        elif self._holds:
+            reason = "what it knows of its members is of one run: merge these, `learners_`, and begin anew with them."
+        raise ValueError(
+            f"{type(self).__name__} cannot be merged: {reason} AIOLI, FOLKLORE, GAF and VovkAzouryWarmuth can."
+        )
+
+    def _require_one_game(self) -> None:
+        """Theorems speak of forecasts made one after another."""
+        if self._parts > 1:
+            raise NoBound(
+                f"the rows were forecast by {self._parts} learners, each from what it had learned itself, and the "
+                "theorem is about one that meets them all in turn. regret_certificate() covers what was merged."
+            )
 
     def _for_comparators(self, X: Any) -> Any:
         """The rows as the comparators see them."""
@@ -110,6 +139,9 @@ class OnlineLearner(BaseEstimator, ABC):
     _n_classes: int
     _growing: ClassVar[tuple[str, ...]] = ()  # fields of the state with a row for every row learned
     _takes_sparse: ClassVar[bool] = False  # scipy's CSR rows: they reach `_run` as `SparseRows`
+    _copies: ClassVar[bool] = False  # of one learner, the parameter, are those that learn
+    _inner_loop: ClassVar[str] = "_run"  # the method that a run calls with every block
+    _parts: int = 1  # the learners that were merged into this one
     _holds: ClassVar[dict[str, str]] = {}  # parameter with a list of learners -> attribute with those that learn
 
     @abstractmethod
@@ -133,6 +165,11 @@ class OnlineLearner(BaseEstimator, ABC):
 
     def _play(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> tuple[Array, Array]:
         """One pass over a block: what the kernels wrote, and the targets. All is checked before any is learned."""
+        X, Y, weight = self._take_in(X, y, classes, sample_weight)
+        return self._run_through(X, Y, weight, keep), Y
+
+    def _take_in(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        """Rows, targets and weights as `_run` takes them; the first time the game begins with them."""
         with self._untouched_on_error():
             first = not hasattr(self, "state_")
             X = self._rows(X, reset=first)
@@ -147,12 +184,16 @@ class OnlineLearner(BaseEstimator, ABC):
             if first:
                 self._begin(X.shape[1])
             self._check_rows(X, weight)
+        return X, Y, weight
+
+    def _run_through(self, X: Any, Y: Array, weight: Array, keep: bool) -> Array:
+        """`_run` over checked rows, a block at a time; all forecasts, or those of the last block."""
         out = self._new_forecasts(X.shape[0] if keep else min(BLOCK, X.shape[0]))
         for i in range(0, X.shape[0], BLOCK):
             block = slice(i, i + BLOCK)
             forecasts = out[block] if keep else out[: X.shape[0] - i]
             self._run(X[block], Y[block], weight[block], forecasts)
-        return out, Y
+        return out
 
     def _begin(self, n_features: int) -> None:
         self._constants = self._prepare(n_features, self._n_classes)
@@ -259,6 +300,12 @@ class OnlineLearner(BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse
         return tags
+
+    def merge(self, *others: Self) -> Self:
+        """A new learner that has learned the rows of all (`noregret.merge`)."""
+        from noregret.reductions.merging import merge
+
+        return merge([self, *others])
 
     def save(self, path: str | Path) -> None:
         """Write hyper-parameters, classes and state to one file, without pickle. `noregret.load` reads it."""

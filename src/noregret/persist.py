@@ -212,6 +212,8 @@ def _unlearned(recipe: dict[str, Any], path: str) -> Learner:
     for at in kind._holds:
         parts = recipe["holds"][at]
         held[at] = [_unlearned(part, path) for part in parts] if isinstance(parts, list) else _unlearned(parts, path)
+    if getattr(kind, "_copies", False):
+        held = {at: copies[0] for at, copies in held.items()}
     return kind(**{name: _param(value) for name, value in recipe["params"].items()}, **held)
 
 

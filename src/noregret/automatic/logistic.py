@@ -135,6 +135,7 @@ class OnlineLogisticRegression(OnlineClassifier):
     _settings: Settings
     _reader: Reader
     _open: bool  # whether labels never seen may come
+    _inner_loop = "_run_slots"
 
     def __init__(
         self,

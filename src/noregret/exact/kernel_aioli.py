@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from noregret import bounds, validate
 from noregret._jit import kernel
 from noregret._types import Array
+from noregret.base import OnlineLearner
 from noregret.domains import Ball, Competition
 from noregret.errors import BadRow, NoBound
 from noregret.exact.kernels import RBF, Kernel
@@ -129,6 +130,7 @@ class KernelAIOLI(SurrogateClassifier):
     _binary_only = True
     _logits_per_weight: ClassVar[float] = 0.5
     _growing = ("X", "roots", "triangle", "alpha")
+    _merged = OnlineLearner._merged  # its features may be its own
 
     def __init__(
         self,

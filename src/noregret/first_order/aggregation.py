@@ -190,6 +190,9 @@ class MirrorDescentAggregator(MirrorLearner):
         """The best weights of the set, under the loss of the weighted vote."""
         return Competition(self._loss_name, self._constants.domain if hasattr(self, "_constants") else self._domain())
 
+    def _iterate(self) -> Array | None:
+        return None  # its weights are those of base functions
+
     def _for_comparators(self, X: Any) -> Any:
         rows = self._rows(X, reset=False)
         blocks = [values.to_scipy() if isinstance(values, SparseRows) else values for _, values in self._values(rows)]

@@ -114,6 +114,14 @@ class LinearLearner(OnlineClassifier):
         for rows, part in parts(X):
             forecast_block(table, factor, *part, out[rows])
 
+    def _iterate(self) -> Array | None:
+        return self._weights
+
+    def _forecast_by(self, weights: Array, X: Any, out: Array) -> None:
+        table = np.ascontiguousarray(weights)[:, None, :]  # which has nothing else in it
+        for rows, part in parts(X):
+            forecast_block(table, 1.0, *part, out[rows])
+
     @property
     def _forecaster(self) -> tuple[Array, float]:
         """A table of the weights that forecast, and what they are to be multiplied by."""

@@ -7,7 +7,13 @@ from typing import Any
 
 _HOME = {
     "Mixture": "noregret.reductions.mixture",
+    "OneVsRest": "noregret.reductions.one_vs_rest",
     "OnlineBoosting": "noregret.reductions.boosting",
+    "OnlineToBatch": "noregret.reductions.online_to_batch",
+    "BanditMulticlass": "noregret.reductions.bandit_multiclass",
+    "EpsilonGreedy": "noregret.reductions.epsilon_greedy",
+    "Banditron": "noregret.reductions.banditron",
+    "Gaptron": "noregret.reductions.gaptron",
 }
 __all__ = list(_HOME)
 

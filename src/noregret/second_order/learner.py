@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from noregret import validate
 from noregret.base import OnlineClassifier
 from noregret.errors import NoBound, NoCertificate
 from noregret.second_order import curvature
-from noregret.second_order.surrogate import ROUNDING_SHOWS, SurrogateState, start
+from noregret.second_order.surrogate import ROUNDING_SHOWS, SurrogateState, merged, start
 from noregret.tally import EXCESS, ROWS, SCALE, WIDEST, require_unit_weights
 
 
@@ -72,6 +73,9 @@ class SurrogateClassifier(OnlineClassifier):
     def _start(self, n_features: int, n_classes: int) -> SurrogateState:
         return start((n_classes - 1) * n_features, self._constants.regularization)
 
+    def _merged(self, states: Sequence[Any], common: Any) -> Any:
+        return merged(states, common)
+
     def _limits(self) -> tuple[float, float]:
         c = self._constants
         return c.feature_bound or math.inf, validate.reach(c.regularization)
@@ -116,6 +120,7 @@ class SurrogateClassifier(OnlineClassifier):
         """What every bound reads: n, d, R, B, lam, and kappa at R."""
         check_is_fitted(self, "state_")
         self._require_proof(NoBound)
+        self._require_one_game()
         require_unit_weights(self.state_.tally)
         c = self._constants
         R = self._largest_row()

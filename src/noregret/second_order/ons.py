@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -196,7 +196,13 @@ class ONS(OnlineClassifier):
         run(*self.state_, X, Y, weight, basis(self._n_classes), c.radius, c.gamma, c.epsilon, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        forecast_block(self.state_.w, X, basis(self._n_classes), out)
+        self._forecast_by(self.state_.w, X, out)
+
+    def _iterate(self) -> Array | None:
+        return self.state_.w
+
+    def _forecast_by(self, weights: Array, X: Any, out: Array) -> None:
+        forecast_block(weights, X, basis(self._n_classes), out)
 
 
 def gradient_bound(R: float, n_classes: int) -> float:

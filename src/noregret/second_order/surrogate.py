@@ -20,9 +20,11 @@ the certificate but for lam |W|^2.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack
 
 from noregret._jit import inlined_kernel, kernel, summing_kernel
 from noregret._types import Array
@@ -33,7 +35,7 @@ from noregret.second_order.algebra import (
     dot,
     hessian_factor,
 )
-from noregret.tally import TALLIES
+from noregret.tally import EXCESS, TALLIES, WIDEST
 
 # P starts at I / lam, so along a row x its rounding is about 1e-16 |x|^2 / lam. Once that scale passes ROUNDING_SHOWS,
 # the rounding of P may exceed what is promised, and promises are refused.
@@ -51,6 +53,45 @@ class SurrogateState(NamedTuple):
 def start(size: int, regularization: float) -> SurrogateState:
     """No rows yet: A = lam I."""
     return SurrogateState(P=np.eye(size) / regularization, w=np.zeros(size), tally=np.zeros(TALLIES))
+
+
+def merged(states: Sequence[Any], common: Any) -> Any:
+    r"""The state of all quadratics, of states that went on from a common one (docs/architecture.md).
+
+    Each sum is its minimum plus :math:`(V - w_i)^T A_i (V - w_i)`, and the common past is to count once. So
+    :math:`A = A_0 + \sum (A_i - A_0)`, and with :math:`d_i = w_i - w_0` the minimiser is :math:`w_0 + d`,
+    :math:`A d = \sum A_i d_i`, where the minimum lies :math:`\sum d_i^T A_i d_i - d^T A d` above the sum of what the
+    parts have added to theirs: no constant, which would be large, enters.
+    """
+    past = inverse(common.P)
+    A, pull, rise = past.copy(), np.zeros(common.w.size), 0.0
+    tally = common.tally.copy()
+    for state in states:
+        part, away = inverse(state.P), state.w - common.w
+        A += part - past
+        pull += part @ away
+        rise += float(away @ part @ away)
+        tally[:WIDEST] += state.tally[:WIDEST] - common.tally[:WIDEST]
+        tally[WIDEST:] = np.maximum(tally[WIDEST:], state.tally[WIDEST:])  # the others are largest sizes
+    P = inverse(A)
+    move = P @ pull
+    tally[EXCESS] -= rise - float(move @ pull)
+    return type(common)(P=P, w=common.w + move, tally=tally)
+
+
+def inverse(M: Array) -> Array:
+    """The inverse of a positive definite matrix, symmetric to the bit."""
+    factor, failed = lapack.dpotrf(M, lower=True)
+    if not failed:
+        lower, failed = lapack.dpotri(factor, lower=True)
+    if failed or M.diagonal().max() * lower.diagonal().max() > ROUNDING_SHOWS:
+        raise ValueError(
+            "these learners cannot be merged: A is too ill-conditioned to be found from its inverse. Scale the "
+            "features, for example to unit variance, or raise regularization."
+        )
+    lower = np.tril(lower)
+    found: Array = lower + np.tril(lower, -1).T
+    return found
 
 
 def helmert(n_classes: int) -> Array:

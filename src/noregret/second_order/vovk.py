@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +17,7 @@ from noregret.base import OnlineRegressor
 from noregret.domains import Competition, WholeSpace
 from noregret.errors import NoBound, NoCertificate
 from noregret.second_order.learner import require_precision
-from noregret.second_order.surrogate import flush_one, fold_one, look_one, product_one
+from noregret.second_order.surrogate import flush_one, fold_one, look_one, merged, product_one
 from noregret.tally import EXCESS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
 
 HIGHEST = TALLIES  # one more sum than the others keep: the largest |y|
@@ -90,6 +91,9 @@ class VovkAzouryWarmuth(OnlineRegressor):
         lam = self._constants.regularization
         return VovkState(P=np.eye(n_features) / lam, w=np.zeros(n_features), tally=np.zeros(TALLIES + 1))
 
+    def _merged(self, states: Sequence[Any], common: Any) -> Any:
+        return merged(states, common)
+
     def _limits(self) -> tuple[float, float]:
         return math.inf, validate.reach(self._constants.regularization)
 
@@ -116,6 +120,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
         tally = self.state_.tally
         if comparator_norm is None:
             raise NoBound("the bound grows with the comparator's norm: give comparator_norm.")
+        self._require_one_game()
         require_unit_weights(tally)
         require_precision(float(tally[SCALE]) / self._constants.regularization, NoBound)
         return bounds.vovk_azoury_warmuth(

@@ -1,0 +1,349 @@
+"""merge and fit_sharded: sums of quadratics by brute force, the certificate of the union, and who is refused."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import brentq
+from scipy.special import expit, softmax
+from sklearn.base import clone
+
+from learners import LEARNERS, assert_same_state, fingerprint, make_stream, through_file, within
+from noregret import (
+    AIOLI,
+    FOLKLORE,
+    GAF,
+    OGD,
+    BadRow,
+    NoBound,
+    NoCertificate,
+    VovkAzouryWarmuth,
+    best_in_hindsight,
+    fit_sharded,
+    merge,
+)
+from noregret.domains import Ball
+from noregret.second_order.curvature import kappa
+from noregret.second_order.surrogate import helmert
+from noregret.tally import EXCESS, LOSS, ROWS, UNEVEN, WIDEST
+
+MERGEABLE: list[tuple[Any, int]] = [
+    (AIOLI(radius=3.0), 2),
+    (AIOLI(radius=2.0, virtual_weight=0.5, feature_bound=3.0), 2),
+    (FOLKLORE(radius=2.0), 2),
+    (FOLKLORE(radius=2.0), 3),
+    (GAF(radius=2.0), 2),
+    (GAF(radius=2.0, expectation="monte-carlo", n_samples=16), 3),
+    (VovkAzouryWarmuth(regularization=0.3), 1),
+]
+mergeable = pytest.mark.parametrize(("learner", "K"), MERGEABLE, ids=[f"{a!r}-{K}" for a, K in MERGEABLE])
+
+
+def stream(K: int, n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    X, y = make_stream("iid", n, 3, K, seed=seed)
+    return within(X, 1.0), y, np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 2.0], size=n)
+
+
+def parts(learner: Any, K: int, sizes: tuple[int, ...] = (50, 40, 30), weighted: bool = True) -> list[Any]:
+    """Learners of stretches of one stream."""
+    X, y, weight = stream(K, sum(sizes))
+    found = []
+    for start, size in zip(np.cumsum((0, *sizes)), sizes, strict=False):
+        rows = slice(start, start + size)
+        given = {"classes": range(K)} if K > 1 else {}
+        found.append(clone(learner).fit(X[rows], y[rows], sample_weight=weight[rows] if weighted else None, **given))
+    return found
+
+
+def quadratic(learner: Any) -> tuple[np.ndarray, np.ndarray, float]:
+    """A, b and the constant of the sum that a state stands for."""
+    P, w, tally = learner.state_
+    A = np.linalg.inv(P)
+    b = A @ w
+    return A, b, float(tally[LOSS] - tally[EXCESS] + b @ w)
+
+
+def assert_alike(one: Any, other: Any) -> None:
+    for mine, others in zip(one.state_, other.state_, strict=True):
+        np.testing.assert_allclose(mine, others, rtol=1e-9, atol=1e-9)
+    assert one._parts == other._parts
+
+
+# ---------------------------------------------------------------------- the sum
+
+
+@mergeable
+def test_the_order_does_not_matter(learner: Any, K: int) -> None:
+    a, b, c = parts(learner, K)
+    for order in itertools.permutations([a, b, c]):
+        assert_alike(merge(order), merge([a, b, c]))
+    assert_alike(a.merge(b).merge(c), merge([a, b, c]))
+    assert_alike(a.merge(b.merge(c)), a.merge(b, c))
+    P = merge([a, b, c]).state_.P
+    assert np.array_equal(P, P.T)
+
+
+def brute_force(
+    learner: Any, K: int, X: np.ndarray, y: np.ndarray, P: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """The sum of the quadratics of rows that were forecast P, from their definition; without the lambda."""
+    d = X.shape[1]
+    r = max(1, K - 1)
+    A, b, const = np.zeros((r * d, r * d)), np.zeros(r * d), 0.0
+    code, number, radius = (getattr(learner._constants, name, 0) for name in ("code", "number", "radius"))
+    for x, label, p in zip(X, y, P, strict=True):
+        size = learner._constants.feature_bound or np.linalg.norm(x) if K > 1 else 0.0
+        if K == 1:
+            z, J = np.zeros(1), x[None, :]
+            loss, g, S = label**2, np.array([-2.0 * label]), np.ones((1, 1))
+        elif isinstance(learner, AIOLI):
+            z, J = np.log(p[1:] / p[0]), x[None, :]
+            k = kappa(code, number, 0.5 * radius * size, 2)
+            loss, g, S = -np.log(p[label]), p[1:] - label, k * p[1:, None] * p[0]
+        else:
+            z, J = np.log(p), np.kron(helmert(K), x)
+            k = kappa(code, number, radius * size, K)
+            loss, g, S = -np.log(p[label]), p - np.eye(K)[label], k * (np.diag(p) - np.outer(p, p))
+        A += J.T @ S @ J
+        b += J.T @ (S @ z - g / 2)
+        const += loss - g @ z + z @ S @ z
+    return A, b, const
+
+
+@pytest.mark.parametrize(("learner", "K"), [case for case in MERGEABLE if not isinstance(case[0], GAF)], ids=str)
+@pytest.mark.parametrize("sizes", [(1,) * 8, (1, 20, 5), (30, 30)], ids=str)
+def test_the_definition(learner: Any, K: int, sizes: tuple[int, ...]) -> None:
+    X, y, _ = stream(K, sum(sizes))
+    learners, said = [], []
+    for start, size in zip(np.cumsum((0, *sizes)), sizes, strict=False):
+        learners.append(clone(learner))
+        given = {"classes": range(K)} if K > 1 else {}
+        said.append(learners[-1].predict_then_learn(X[start : start + size], y[start : start + size], **given))
+    merged = merge(learners)
+    A, b, const = brute_force(merged, K, X, y, np.concatenate(said))
+    A += merged._constants.regularization * np.eye(len(b))
+    for mine, defined in zip(quadratic(merged), (A, b, const), strict=True):
+        np.testing.assert_allclose(mine, defined, rtol=1e-9, atol=1e-9)
+    if K == 1:
+        assert_alike(merge(learners).fit(X, y), clone(learner).fit(X, y))
+        np.testing.assert_allclose(merged.state_.w, clone(learner).fit(X, y).state_.w, rtol=1e-9)
+
+
+def test_the_definition_for_gaf() -> None:
+    """Its point lies where the leader stands after the label: from nothing, margin u = (q/2)(y - sigmoid(u))."""
+    X, y, _ = stream(2, 6)
+    learners = [GAF(radius=2.0).fit(x[None], [label], classes=[0, 1]) for x, label in zip(X, y, strict=True)]
+    merged = merge(learners)
+    points = []
+    for x, label in zip(X, y, strict=True):
+        q = x @ x  # of each logit: lambda is 1, and the margin has twice its variance
+        u = brentq(lambda u, q=q, label=label: u + q * (expit(u) - label), -50, 50, xtol=1e-14)
+        points.append(softmax([-u / 2, u / 2]))
+    A, b, const = brute_force(merged, 2, X, y, np.array(points))
+    for mine, defined in zip(quadratic(merged), (A + np.eye(3), b, const), strict=True):
+        np.testing.assert_allclose(mine, defined, rtol=1e-9, atol=1e-9)
+
+
+@mergeable
+def test_the_tally(learner: Any, K: int) -> None:
+    found = parts(learner, K)
+    tally, of_parts = merge(found).state_.tally, np.array([part.state_.tally for part in found])
+    for sums in (ROWS, UNEVEN, LOSS):
+        assert tally[sums] == pytest.approx(of_parts[:, sums].sum(), rel=1e-14)
+    for largest in range(WIDEST, tally.size):
+        assert tally[largest] == of_parts[:, largest].max()
+    assert merge(found).total_loss_ == pytest.approx(sum(part.total_loss_ for part in found), rel=1e-14)
+
+
+# ---------------------------------------------------------------------- the certificate
+
+
+@mergeable
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sizes", [(1,) * 40, (60, 60), (200, 3, 50)], ids=len)
+def test_the_certificate_is_above_the_regret_of_the_union(
+    learner: Any, K: int, weighted: bool, sizes: tuple[int, ...]
+) -> None:
+    X, y, weight = stream(K, sum(sizes))
+    merged = merge(parts(learner, K, sizes, weighted))
+    competition = merged.competes_with
+    domain = Ball(2.0) if K == 1 else competition.domain
+    given = {} if K == 1 else {"classes": range(K)}
+    best = best_in_hindsight(
+        X, y, loss=competition.loss, domain=domain, sample_weight=weight if weighted else None, **given
+    )
+    certificate = merged.regret_certificate(2.0 if K == 1 else None)
+    assert merged.total_loss_ - best.loss <= certificate
+    with pytest.raises(NoBound, match="one that meets them all in turn"):
+        merged.regret_bound(**({"comparator_norm": 2.0} if K == 1 else {}))
+
+
+def test_a_merged_certificate_is_at_most_the_sum() -> None:
+    """One comparator for all rows is no better than one for each part; lambda is paid once."""
+    found = parts(AIOLI(radius=3.0), 2)
+    assert merge(found).regret_certificate() <= sum(part.regret_certificate() for part in found)
+
+
+# ---------------------------------------------------------------------- what is merged is a learner
+
+
+@mergeable
+def test_it_learns_on_is_saved_and_is_merged_again(learner: Any, K: int, tmp_path: Path) -> None:
+    found = parts(learner, K)
+    before = [fingerprint(part) for part in found]
+    merged = merge(found)
+    again = through_file(merged, tmp_path)
+    assert_same_state(merged, again)
+    assert again._parts == 3
+    X, y, _ = stream(K, 40, seed=5)
+    assert np.array_equal(merged.predict_then_learn(X, y), again.predict_then_learn(X, y))
+    assert_same_state(merged, again)
+    assert merge([merged, again, found[0]])._parts == 7
+    assert [fingerprint(part) for part in found] == before
+    assert clone(merged)._parts == merged.fit(X, y)._parts == 1
+    assert_same_state(merged, clone(learner).fit(X, y))
+
+
+def test_a_running_game_keeps_its_parameters() -> None:
+    a, b = parts(AIOLI(radius=3.0), 2, (20, 20))
+    a.set_params(radius=7.0)
+    assert a.merge(b).radius == 3.0
+
+
+def test_names_and_labels_are_kept() -> None:
+    X, y, _ = stream(2, 40)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    labels = np.array(["no", "yes"])[y]
+    found = [AIOLI().fit(frame[i::2], labels[i::2]) for i in range(2)]
+    merged = merge(found)
+    assert list(merged.feature_names_in_) == ["a", "b", "c"]
+    assert set(merged.predict(frame)) <= {"no", "yes"}
+    with pytest.raises(ValueError, match=r"learners\[1\] has 3 features \(c, b, a\)"):
+        merge([found[0], AIOLI().fit(frame[["c", "b", "a"]], labels)])
+
+
+@pytest.mark.parametrize("entry", LEARNERS, ids=str)
+def test_others_are_refused(entry: Any) -> None:
+    if isinstance(entry.learner, AIOLI | FOLKLORE | GAF | VovkAzouryWarmuth):
+        return
+    X, y = entry.stream("iid", n=12, d=3)
+    learner = entry.new().partial_fit(X, y, **entry.first)
+    with pytest.raises(ValueError, match=r"cannot be merged: (each of its steps|it remembers|what it knows)"):
+        learner.merge(learner)
+    with pytest.raises(ValueError, match="cannot be merged"):
+        fit_sharded(entry.new(), X, y, 2, **entry.first)
+
+
+def test_different_learners_are_refused() -> None:
+    X, y, _ = stream(2)
+    a = AIOLI(radius=3.0).fit(X, y)
+    for other, words in (
+        ([], "1 learners to merge"),
+        ([AIOLI(radius=3.0)], "learned nothing yet"),
+        ([3], "none of noregret's"),
+        ([FOLKLORE().fit(X, y)], "one kind only"),
+        ([AIOLI(radius=4.0).fit(X, y)], "plays with radius=4.0"),
+        ([AIOLI(radius=3.0).fit(X, y, classes=[1, 0])], r"classes \[1, 0\]"),
+        ([AIOLI(radius=3.0).fit(X[:, :2], y)], "2 features"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            merge([a, *other])
+
+
+def test_what_rounding_has_eaten_is_refused() -> None:
+    X, y, _ = stream(2)
+    learner = AIOLI(radius=1.0).fit(X * 1e12, y)
+    with pytest.raises(NoCertificate, match="rounding"):
+        merge([learner, learner]).regret_certificate()
+    for lost in (np.diag([1.0, 1.0, 1e-13]), np.diag([1.0, 1.0, -1e-17])):
+        learner.state_ = learner.state_._replace(P=lost)
+        with pytest.raises(ValueError, match="ill-conditioned"):
+            merge([learner, learner])
+
+
+# ---------------------------------------------------------------------- shards
+
+
+@mergeable
+def test_one_shard_is_one_pass(learner: Any, K: int) -> None:
+    X, y, weight = stream(K)
+    for m in (None, 7, 1000):
+        game = fit_sharded(learner, X, y, 1, sync_every=m, sample_weight=weight)
+        assert_same_state(game, clone(learner).fit(X, y, sample_weight=weight))
+        assert game._parts == 1
+
+
+@mergeable
+@pytest.mark.parametrize("n", [1, 2, 119, 120])
+def test_without_syncs_it_is_merge(learner: Any, K: int, n: int) -> None:
+    X, y, weight = (array[:n] for array in stream(K))
+    given = {"classes": range(K)} if K > 1 else {}
+    game = fit_sharded(learner, X, y, 4, sample_weight=weight, **given)
+    m = -(-n // 4)
+    found = [
+        clone(learner).fit(X[i : i + m], y[i : i + m], sample_weight=weight[i : i + m], **given) for i in range(0, n, m)
+    ]
+    assert_alike(game, merge(found) if len(found) > 1 else found[0])
+    assert not hasattr(learner, "state_")
+
+
+@pytest.mark.parametrize(("n_shards", "m"), [(2, 1), (3, 5), (4, 50), (7, 16)])
+def test_syncs_count_the_past_once(n_shards: int, m: int) -> None:
+    """The same by hand: the forecasts of each stretch from its beginning, and the sum of all quadratics."""
+    X, y, _ = stream(2, 130)
+    learner = AIOLI(radius=3.0)
+    game = fit_sharded(learner, X, y, n_shards, sync_every=m)
+    said: list[np.ndarray] = []
+    for start in range(0, len(y), n_shards * m):
+        stop = min(start + n_shards * m, len(y))
+        if start:
+            before = fit_sharded(learner, X[:start], y[:start], n_shards, sync_every=m, classes=[0, 1])
+        else:
+            before = clone(learner).partial_fit(X[:1], y[:1], classes=[0, 1], sample_weight=[0.0])
+        for i in range(start, stop, m):
+            part = slice(i, min(i + m, stop))
+            said.append(copy.deepcopy(before).predict_then_learn(X[part], y[part]))
+    A, b, const = brute_force(game, 2, X, y, np.concatenate(said))
+    A += game._constants.regularization * np.eye(3)
+    for mine, defined in zip(quadratic(game), (A, b, const), strict=True):
+        np.testing.assert_allclose(mine, defined, rtol=1e-9, atol=1e-9)
+    assert game.state_.tally[ROWS] == len(y)
+    best = best_in_hindsight(X, y, domain=Ball(3.0))
+    assert game.total_loss_ - best.loss <= game.regret_certificate()
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "sequential"])
+def test_workers_of_any_kind_give_the_same_bits(backend: str) -> None:
+    X, y, _ = stream(3, 90)
+    alone = fit_sharded(FOLKLORE(radius=2.0), X, y, 3, sync_every=15)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert_same_state(fit_sharded(FOLKLORE(radius=2.0), X, y, 3, sync_every=15), alone)
+    assert_same_state(fit_sharded(FOLKLORE(radius=2.0), X, y, 3, sync_every=15, n_jobs=1), alone)
+
+
+def test_more_shards_and_rarer_syncs_cost_more() -> None:
+    X, y, _ = stream(2, 2000, seed=1)
+    one = AIOLI(radius=3.0).fit(X, y).total_loss_
+    often, rarely, never = (fit_sharded(AIOLI(radius=3.0), X, y, 16, m).total_loss_ for m in (1, 25, None))
+    assert one - 1.0 < often < rarely < never
+
+
+def test_bad_rows_are_named_by_their_place_in_the_whole() -> None:
+    X, y, _ = stream(2, 60)
+    X[47, 1] = np.nan
+    with pytest.raises(BadRow, match="row 47, column 1"):
+        fit_sharded(AIOLI(), X, y, 4)
+    for wrong in (0, -1, 1.5, True, "2"):
+        with pytest.raises(ValueError, match="n_shards"):
+            fit_sharded(AIOLI(), X[:40], y[:40], wrong)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="sync_every"):
+            fit_sharded(AIOLI(), X[:40], y[:40], 2, sync_every=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="cannot be merged"):
+        fit_sharded(OGD(), X[:40], y[:40], 2)
