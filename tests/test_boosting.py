@@ -130,6 +130,10 @@ def test_compiled_stages_are_those_of_the_definition(K: int) -> None:
     for i, weak in enumerate(slow._weak):
         weak.shifts = fast.state_.memory[i, :, 0]
     q = slow.predict_then_learn(X, y)
+    scores = fast.stage_scores(X[:5])
+    np.testing.assert_allclose(scores, slow.stage_scores(X[:5]), atol=1e-9)
+    mixed = np.einsum("i,tik->tk", fast.stage_weights_, softmax(scores, axis=2))
+    np.testing.assert_allclose(fast.predict_proba(X[:5]), mixed, atol=1e-12)
     np.testing.assert_allclose(p, q, atol=1e-9)
     for name in ("regression", "log_weight", "edges", "drawn", "tally"):
         np.testing.assert_allclose(getattr(fast.state_, name), getattr(slow.state_, name), atol=1e-9)

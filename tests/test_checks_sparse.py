@@ -247,7 +247,7 @@ def test_a_bad_row_has_its_number_however_many_are_evaluated_at_a_time(
         learner.fit(form(X), np.arange(100) % 2)
 
 
-@learners_that(lambda entry: not entry.first_order)
+@learners_that(lambda entry: not entry.learner.__sklearn_tags__().input_tags.sparse)
 def test_dense_learners_say_that_they_are(entry: Entry) -> None:
     stream = entry.stream()
     rows = sparse.csr_matrix(stream.X)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from noregret import bounds
 from noregret._jit import kernel
 from noregret._types import Array
-from noregret.base import OnlineClassifier
+from noregret.base import ONE, OnlineClassifier
 from noregret.errors import BadRow, NoBound, NoCertificate
 from noregret.losses import softmax
 from noregret.reductions import boost_regression as regression
@@ -166,8 +166,21 @@ class OnlineBoosting(OnlineClassifier):
 
     def _run_row(self, x: Array, Y: Array, weight: float, out: Array) -> None:
         """The same with weak learners that are objects."""
-        state, K = self.state_, Y.size
-        N = len(self._weak)
+        state = self.state_
+        clip = math.log(state.tally[ROWS] + 2.0)
+        scores, p, labels, costs = self._climb(x)
+        said = decide(state.log_weight, p, self._constants.seed, state.tally[ROWS], out)
+        if weight == 0.0:
+            return
+        y = int(Y.argmax())
+        score(state.log_weight, state.edges, state.drawn, state.tally, p, labels, said, y, weight, out)
+        for i, weak in enumerate(self._weak):
+            weak.update(x, costs[i], y)
+            learn(state.regression[i], scores[i], labels[i], y, clip, weight)
+
+    def _climb(self, x: Array) -> tuple[Array, Array, NDArray[np.int64], Array]:
+        """Scores and probabilities before and after every stage, the labels named, and the costs told."""
+        state, N, K = self.state_, len(self._weak), self._n_classes
         clip = math.log(state.tally[ROWS] + 2.0)
         scores, p = np.zeros((N + 1, K)), np.empty((N + 1, K))
         labels: NDArray[np.int64] = np.empty(N, np.int64)
@@ -181,14 +194,7 @@ class OnlineBoosting(OnlineClassifier):
                 raise ValueError(f"the weak learner of stage {i} said {labels[i]}: labels are 0 to {K - 1}.")
             move(state.regression[i], scores[i], labels[i], clip, scores[i + 1])
         softmax(scores[N], p[N])
-        said = decide(state.log_weight, p, self._constants.seed, state.tally[ROWS], out)
-        if weight == 0.0:
-            return
-        y = int(Y.argmax())
-        score(state.log_weight, state.edges, state.drawn, state.tally, p, labels, said, y, weight, out)
-        for i, weak in enumerate(self._weak):
-            weak.update(x, costs[i], y)
-            learn(state.regression[i], scores[i], labels[i], y, clip, weight)
+        return scores, p, labels, costs
 
     # ------------------------------------------------------------------ what came of it
 
@@ -211,6 +217,20 @@ class OnlineBoosting(OnlineClassifier):
         check_is_fitted(self, "state_")
         weights: Array = np.exp(self.state_.log_weight - self.state_.log_weight.max())
         return weights / weights.sum()
+
+    def stage_scores(self, X: Any) -> Array:
+        """The scores of rows after every stage, (n, N, K): a stage's label is that of the largest. Changes nothing."""
+        check_is_fitted(self, "state_")
+        rows = np.asarray(self._rows(X, reset=False))
+        self._check_rows(rows, ONE)
+        state, c = self.state_, self._constants
+        out = np.zeros((len(rows), c.n_learners, self._n_classes))
+        if c.kind >= 0:
+            stage_scores(state.moments, state.memory, state.regression, state.tally, rows, c.kind, out)
+            return out
+        for t, x in enumerate(rows):
+            out[t] = self._climb(x)[0][1:]
+        return out
 
     @property
     def mistakes_(self) -> float:
@@ -322,6 +342,39 @@ def score(
 
 
 @kernel
+def standardise(moments: Array, x: Array, z: Array) -> None:
+    """Features by the means and deviations of the rows before."""
+    for j in range(x.size):
+        spread = moments[SQUARE, j]
+        z[j] = (x[j] - moments[MEAN, j]) * math.sqrt(moments[COUNT, j] / spread) if spread > 0.0 else 0.0
+
+
+@kernel
+def climb(
+    memory: Array, stages: Array, z: Array, kind: int, clip: float, scores: Array, p: Array, labels: NDArray[np.int64]
+) -> None:
+    """Stage by stage: the probabilities so far, the label that the weak learner names, the scores moved towards it."""
+    N = labels.size
+    scores[0] = 0.0
+    for i in range(N):
+        softmax(scores[i], p[i])
+        labels[i] = say(kind, memory, i, z)
+        move(stages[i], scores[i], labels[i], clip, scores[i + 1])
+    softmax(scores[N], p[N])
+
+
+@kernel
+def stage_scores(moments: Array, memory: Array, stages: Array, tally: Array, X: Array, kind: int, out: Array) -> None:
+    """The scores after every stage, (n, N, K)."""
+    n, N, K = out.shape
+    z, scores, p, labels = np.empty(X.shape[1]), np.empty((N + 1, K)), np.empty((N + 1, K)), np.empty(N, np.int64)
+    for t in range(n):
+        standardise(moments, X[t], z)
+        climb(memory, stages, z, kind, math.log(tally[ROWS] + 2.0), scores, p, labels)
+        out[t] = scores[1:]
+
+
+@kernel
 def run(
     moments: Array,
     memory: Array,
@@ -343,16 +396,9 @@ def run(
     z, scores, p = np.empty(d), np.zeros((N + 1, K)), np.empty((N + 1, K))
     labels, cost = np.empty(N, np.int64), np.empty(K)
     for t in range(n):
-        for j in range(d):
-            spread = moments[SQUARE, j]
-            z[j] = (X[t, j] - moments[MEAN, j]) * math.sqrt(moments[COUNT, j] / spread) if spread > 0.0 else 0.0
         clip = math.log(tally[ROWS] + 2.0)
-        scores[0] = 0.0
-        for i in range(N):
-            softmax(scores[i], p[i])
-            labels[i] = say(kind, memory, i, z)
-            move(stages[i], scores[i], labels[i], clip, scores[i + 1])
-        softmax(scores[N], p[N])
+        standardise(moments, X[t], z)
+        climb(memory, stages, z, kind, clip, scores, p, labels)
         said = decide(log_weight, p, seed, tally[ROWS], out[t])
         if weight[t] == 0.0:
             continue
