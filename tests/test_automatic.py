@@ -391,6 +391,15 @@ def test_frames_of_every_make_say_the_same(tmp_path: Any) -> None:
         rows.predict_one({"price": 3.0})
 
 
+def test_a_complaint_names_the_column_given() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"country": ["a", "b", None], "amount": [1.0, np.nan, 2.0]})
+    with pytest.raises(BadRow, match=r"row 1, column 1 \('amount'\): NaN"):
+        OnlineLogisticRegression().fit(frame[:2], ["x", "y"])
+    with pytest.raises(BadRow, match=r"row 2, column 0 \('country'\): a category is missing"):
+        OnlineLogisticRegression(missing="error").fit(frame.assign(amount=1.0), ["x", "y", "x"])
+
+
 def test_categories_met_later_are_as_if_always_known() -> None:
     columns, y = shop(200)
     names = list(dict.fromkeys(columns["country"].tolist()))

@@ -235,17 +235,17 @@ class OnlineLogisticRegression(OnlineClassifier):
         """Rows as a table of numbers, which of them are bad, and the reader once it has met them."""
         table, reader, wanting = self._table(X, first, learns)
         missing_is_error = self._settings.missing == "error"
-        bad = wanting if missing_is_error else np.zeros(len(table), dtype=bool)
+        bad = wanting.any(axis=1) if missing_is_error else np.zeros(len(table), dtype=bool)
         place = reading.unlearnable(table, missing_is_error)
         if place is None and not bad.any():
             return table, bad, reader
         if self._settings.on_bad_row == "error":
-            raise self._complaint(table, place, bad)
+            raise self._complaint(table, reader, place, wanting)
         values = reading.find_unlearnable(table, missing_is_error)
         return np.where(values, np.nan, table), bad | values.any(axis=1), reader
 
     def _table(self, X: Any, first: bool, learns: bool) -> tuple[Array, Reader, np.ndarray]:
-        """The table, its reader, and rows in which a category is missing."""
+        """The table, its reader, and where a category is missing."""
         budget = self._settings.max_categories if learns else 0
         if isinstance(X, list) and X and isinstance(X[0], dict):
             names = list(X[0]) if first else self._names()
@@ -264,7 +264,7 @@ class OnlineLogisticRegression(OnlineClassifier):
             reader = self._new_reader((reading.NUMBER,) * table.shape[1]) if first else self._reader
             if reading.CATEGORY in reader.kinds:
                 raise ValueError("this learner has met columns of text: give rows with names, as it knows them.")
-            return self._with_indicators(table, reader), reader, np.zeros(len(table), dtype=bool)
+            return self._with_indicators(table, reader), reader, np.zeros(table.shape, dtype=bool)
         reader = self._new_reader(tuple(reading.kind_of(column) for column in columns)) if first else self._reader
         table, met = reader.read(columns, budget)
         return table, met, reader.missing_categories(columns)
@@ -280,26 +280,23 @@ class OnlineLogisticRegression(OnlineClassifier):
             raise BadRow("this learner has met rows without names: give an array of its features.")
         return list(self.feature_names_in_)
 
-    def _complaint(self, table: Array, place: tuple[int, int] | None, bad: np.ndarray) -> BadRow:
+    def _complaint(self, table: Array, reader: Reader, place: tuple[int, int] | None, wanting: np.ndarray) -> BadRow:
         """Names row, column, value and remedy."""
         if place is None:
-            row, column, value = int(np.argmax(bad)), "a column of text", "a missing category"
+            row, column = (int(i) for i in np.argwhere(wanting)[0])
+            value = "a category is missing"
         else:
             row, at = place
+            column = reader.given(at)
             value = "NaN" if math.isnan(table[row, at]) else f"{table[row, at]:.6g}"
             if math.isfinite(table[row, at]):
                 value += ", which is too large for floating point arithmetic. Scale the features"
-            numbers = [j for j, kind in enumerate(self._kinds(table)) if kind == reading.NUMBER]
-            named = f" ({self.feature_names_in_[numbers[at]]!r})" if hasattr(self, "feature_names_in_") else ""
-            column = f"column {numbers[at]}{named}"
+        named = f" ({self.feature_names_in_[column]!r})" if hasattr(self, "feature_names_in_") else ""
         return BadRow(
-            f"row {row}, {column}: {value}. Input contains NaN or inf, or what is no number: fill the value in or drop "
+            f"row {row}, column {column}{named}: {value}. Input contains NaN or inf, or what is no number: fill the value in or drop "
             'the row; or choose missing="mean" for values that are missing, on_bad_row="skip" for rows that are wrong. '
             "Nothing was learned from this call."
         )
-
-    def _kinds(self, table: Array) -> tuple[str, ...]:
-        return self._reader.kinds if hasattr(self, "_reader") else (reading.NUMBER,) * table.shape[1]
 
     # ------------------------------------------------------------------ labels
 

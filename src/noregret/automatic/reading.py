@@ -60,12 +60,16 @@ class Reader:
         return table, met
 
     def missing_categories(self, columns: list[Any]) -> np.ndarray:
-        """Rows in which a category is missing."""
-        found = np.zeros(len(columns[0]) if columns else 0, dtype=bool)
-        for kind, values in zip(self.kinds, columns, strict=True):
+        """In which rows, and columns given, a category is missing."""
+        found = np.zeros((len(columns[0]) if columns else 0, len(columns)), dtype=bool)
+        for j, (kind, values) in enumerate(zip(self.kinds, columns, strict=True)):
             if kind == CATEGORY:
-                found |= np.array([is_missing(value) for value in values], dtype=bool)
+                found[:, j] = [is_missing(value) for value in values]
         return found
+
+    def given(self, at: int) -> int:
+        """The column given that a column of numbers of the table comes from."""
+        return [j for j, kind in enumerate(self.kinds) if kind == NUMBER][at]
 
     def meet(self, columns: list[Any], budget: int) -> Reader:
         """With the categories of a block, in the order of its rows, as far as the budget of each column goes."""
