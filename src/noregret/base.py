@@ -96,12 +96,11 @@ class OnlineLearner(BaseEstimator, ABC):
             self._parts = int(aside["parts"])
 
     def _iterate(self) -> Array | None:
-        """The weights that forecast, where the forecast is linear in the row."""
-        return None
+        """The weights that forecast, where the forecast is linear in the row.
 
-    def _forecast_by(self, weights: Array, X: Any, out: Array) -> None:
-        """`_forecast`, by other weights of the kind of `_iterate`."""
-        raise NotImplementedError
+        A learner that has them also has `_forecast_by(weights, X, out)`, which is `_forecast` by other weights.
+        """
+        return None
 
     def _merged(self, states: Sequence[Any], common: Any) -> Any:
         """The state with the rows of all these, which went on from a common one: where states are sums over rows."""

@@ -48,6 +48,16 @@ def sigmoid(a: float) -> float:
 
 
 @kernel
+def leader(z: Array) -> int:
+    """The first class of the largest score."""
+    top = 0
+    for k in range(1, z.size):
+        if z[k] > z[top]:
+            top = k
+    return top
+
+
+@kernel
 def softmax(z: Array, p: Array) -> float:
     """p = softmax(z); returns lse(z)."""
     top = z[0]

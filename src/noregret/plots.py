@@ -73,6 +73,9 @@ def _let_zero_show(axes: Any) -> None:
     """Logarithmic where the curves span decades, with room for regrets of 0 and below."""
     axes.set_yscale("symlog", linthresh=1.0)
     axes.axhline(0.0, color="black", linewidth=0.6)
+    axes.autoscale_view()  # the margins of the scale it has now
+    if axes.dataLim.y0 >= 0.0:
+        axes.set_ylim(bottom=0.0)
 
 
 def _draw_reliability(axes: Any, trace: Any) -> None:

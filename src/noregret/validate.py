@@ -146,6 +146,13 @@ def writable(array: NDArray[Number]) -> NDArray[Number]:
     return array if array.flags.writeable else array.copy()
 
 
+def whole(name: str, value: Any, least: int) -> int:
+    """A whole number of at least so much."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
+        return int(value)
+    raise ValueError(f"{name}={value!r} must be a whole number >= {least}.")
+
+
 def positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number > 0 (or >= 0)."""
     if (

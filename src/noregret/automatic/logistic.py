@@ -51,9 +51,7 @@ class Settings:
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name}={getattr(self, name)!r} is unknown: choose one of {choices}.")
         for name, least in (("max_classes", 2), ("max_categories", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ValueError(f"{name}={value!r} must be a whole number >= {least}.")
+            validate.whole(name, getattr(self, name), least)
         if not isinstance(self.fit_intercept, bool | np.bool):
             raise ValueError(f"fit_intercept={self.fit_intercept!r} must be True or False.")
 
@@ -235,7 +233,7 @@ class OnlineLogisticRegression(OnlineClassifier):
         """Rows as a table of numbers, which of them are bad, and the reader once it has met them."""
         table, reader, wanting = self._table(X, first, learns)
         missing_is_error = self._settings.missing == "error"
-        bad = wanting.any(axis=1) if missing_is_error else np.zeros(len(table), dtype=bool)
+        bad = np.any(wanting & missing_is_error, axis=1)
         place = reading.unlearnable(table, missing_is_error)
         if place is None and not bad.any():
             return table, bad, reader
@@ -264,7 +262,7 @@ class OnlineLogisticRegression(OnlineClassifier):
             reader = self._new_reader((reading.NUMBER,) * table.shape[1]) if first else self._reader
             if reading.CATEGORY in reader.kinds:
                 raise ValueError("this learner has met columns of text: give rows with names, as it knows them.")
-            return self._with_indicators(table, reader), reader, np.zeros(table.shape, dtype=bool)
+            return self._with_indicators(table, reader), reader, np.zeros((len(table), 0), dtype=bool)
         reader = self._new_reader(tuple(reading.kind_of(column) for column in columns)) if first else self._reader
         table, met = reader.read(columns, budget)
         return table, met, reader.missing_categories(columns)
@@ -293,9 +291,9 @@ class OnlineLogisticRegression(OnlineClassifier):
                 value += ", which is too large for floating point arithmetic. Scale the features"
         named = f" ({self.feature_names_in_[column]!r})" if hasattr(self, "feature_names_in_") else ""
         return BadRow(
-            f"row {row}, column {column}{named}: {value}. Input contains NaN or inf, or what is no number: fill the value in or drop "
-            'the row; or choose missing="mean" for values that are missing, on_bad_row="skip" for rows that are wrong. '
-            "Nothing was learned from this call."
+            f"row {row}, column {column}{named}: {value}. Input contains NaN or inf, or what is no number: fill "
+            'the value in or drop the row; or choose missing="mean" for values that are missing, on_bad_row="skip" for '
+            "rows that are wrong. Nothing was learned from this call."
         )
 
     # ------------------------------------------------------------------ labels

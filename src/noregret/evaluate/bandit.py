@@ -19,6 +19,7 @@ from noregret.base import OnlineLearner
 from noregret.domains import Competition, Domain
 from noregret.errors import NoBound
 from noregret.evaluate.play import _bar, _cuts
+from noregret.evaluate.trace import ByName
 from noregret.labels import Labels, as_labels
 from noregret.reductions.bandit_multiclass import BanditMulticlass
 
@@ -277,21 +278,8 @@ class BanditTrace:
         return BanditTraces({self.name: self}).plot()
 
 
-class BanditTraces(dict[str, BanditTrace]):
-    """The games of several bandit learners on one stream, by name."""
-
-    def to_frame(self) -> Any:
-        """All traces in one pandas DataFrame, the learner's name in front."""
-        import pandas as pd
-
-        return pd.concat({name: trace.to_frame() for name, trace in self.items()}, names=["learner"]).reset_index(0)
-
-    def to_json(self, path: str | Path | None = None) -> str:
-        """All traces as one JSON object by name, written to `path` if one is given."""
-        text = json.dumps({name: json.loads(trace.to_json()) for name, trace in self.items()}, indent=1)
-        if path is not None:
-            Path(path).write_text(text)
-        return text
+class BanditTraces(ByName):
+    """The games of several bandit learners on one stream, by name: `BanditTrace`s."""
 
     def plot(self) -> Any:
         """A matplotlib figure: mistakes a round of every learner over time, and relative mistakes where there are."""

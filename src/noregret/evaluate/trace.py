@@ -190,8 +190,8 @@ class Trace:
         return plot_trace(self)
 
 
-class Traces(dict[str, Trace]):
-    """The games of several learners on one stream, by name."""
+class ByName(dict[str, Any]):
+    """The traces of several learners on one stream, by name."""
 
     def to_frame(self) -> Any:
         """All traces in one pandas DataFrame, the learner's name in front."""
@@ -205,6 +205,10 @@ class Traces(dict[str, Trace]):
         if path is not None:
             Path(path).write_text(text)
         return text
+
+
+class Traces(ByName):
+    """The games of several learners on one stream, by name: `Trace`s."""
 
     def plot(self) -> Any:
         """A matplotlib figure: the regret of every learner over time, and its mean loss."""

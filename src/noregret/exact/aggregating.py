@@ -153,8 +153,7 @@ class AggregatingForecaster(RememberingClassifier):
                 f'method="quadrature" is for one or two parameters, and {n_features} features and {n_classes} '
                 f'classes have {size}: use method="langevin".'
             )
-        if not isinstance(self.n_samples, int | np.integer) or self.n_samples < walkers.FEWEST:
-            raise ValueError(f"n_samples={self.n_samples!r} must be a whole number >= {walkers.FEWEST}.")
+        validate.whole("n_samples", self.n_samples, walkers.FEWEST)
         if method == "langevin" and self.n_samples < walkers.FEWEST * size:
             raise ValueError(
                 f"n_samples={self.n_samples} walkers are too few for {size} parameters: give at least "
@@ -163,8 +162,7 @@ class AggregatingForecaster(RememberingClassifier):
         mu = validate.positive("smoothing", self.smoothing, zero=True)
         if mu > 1.0:
             raise ValueError(f"smoothing={mu} must be at most 1.")
-        if not isinstance(self.random_state, int | np.integer) or self.random_state < 0:
-            raise ValueError(f"random_state={self.random_state!r} must be a whole number >= 0.")
+        validate.whole("random_state", self.random_state, 0)
         return AggregatingConstants(
             radius, method, int(self.n_samples), mu, int(self.random_state), scale(n_classes, radius)
         )

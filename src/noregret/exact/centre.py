@@ -13,7 +13,7 @@ import numpy as np
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.exact.posterior import gaps, slope
-from noregret.second_order.algebra import add_identity_and_factor, dot, norm
+from noregret.second_order.algebra import add_identity_and_factor, backward, dot, forward, norm
 
 MOST_STEPS = 1000
 
@@ -100,24 +100,6 @@ def quadratic(X: Array, Y: Array, G: Array, Z: Array, g: Array, H: Array) -> Non
                 for j in range(d):
                     for m in range(d if b < a else j + 1):
                         H[a * d + j, b * d + m] += second * x[j] * x[m]
-
-
-@kernel
-def forward(M: Array, b: Array) -> None:
-    """b = M^{-1} b for a lower triangular M."""
-    for j in range(b.size):
-        for k in range(j):
-            b[j] -= M[j, k] * b[k]
-        b[j] /= M[j, j]
-
-
-@kernel
-def backward(M: Array, b: Array) -> None:
-    """b = M^{-T} b for a lower triangular M."""
-    for j in range(b.size - 1, -1, -1):
-        b[j] /= M[j, j]
-        for k in range(j):
-            b[k] -= M[j, k] * b[j]
 
 
 @kernel

@@ -20,9 +20,10 @@ import numpy.typing as npt
 
 from noregret._jit import kernel
 from noregret._types import Array
-from noregret.exact.centre import centre, chord, forward
-from noregret.exact.posterior import gaps, leader, total_loss
-from noregret.second_order.algebra import dot
+from noregret.exact.centre import centre, chord
+from noregret.exact.posterior import gaps, total_loss
+from noregret.losses import leader
+from noregret.second_order.algebra import dot, forward
 
 Ints = npt.NDArray[np.int64]
 DEEP = 28.0  # of a log-concave function of two variables, what lies below e^-28 of the top is 2e-11 of the integral

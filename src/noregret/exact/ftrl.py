@@ -17,7 +17,7 @@ from noregret.errors import NoBound, NoCertificate
 from noregret.exact.history import RememberingClassifier
 from noregret.first_order.linear import publish, suffer
 from noregret.losses import LOGISTIC, SOFTMAX, softmax
-from noregret.second_order.algebra import dot, norm
+from noregret.second_order.algebra import backward, dot, forward, norm
 from noregret.second_order.learner import require_precision
 from noregret.tally import EXCESS, LOSS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
 
@@ -296,14 +296,8 @@ def factor(M: Array) -> None:
 @kernel
 def solve(M: Array, b: Array) -> None:
     """b = (M M^T)^{-1} b for a lower triangular M, in place."""
-    for j in range(b.size):
-        for k in range(j):
-            b[j] -= M[j, k] * b[k]
-        b[j] /= M[j, j]
-    for j in range(b.size - 1, -1, -1):
-        b[j] /= M[j, j]
-        for k in range(j):
-            b[k] -= M[j, k] * b[j]
+    forward(M, b)
+    backward(M, b)
 
 
 @kernel

@@ -181,11 +181,9 @@ class KernelAIOLI(SurrogateClassifier):
         """The number of features, once they can be had."""
         if self.approximation not in APPROXIMATIONS:
             raise ValueError(f"approximation={self.approximation!r} is unknown: choose one of {APPROXIMATIONS}.")
-        if not isinstance(self.random_state, int | np.integer) or self.random_state < 0:
-            raise ValueError(f"random_state={self.random_state!r} must be a whole number >= 0.")
+        validate.whole("random_state", self.random_state, 0)
         budget = DEFAULT_BUDGET if self.budget is None else self.budget
-        if not isinstance(budget, int | np.integer) or isinstance(budget, bool) or budget < 1:
-            raise ValueError(f"budget={budget!r} must be a whole number >= 1.")
+        validate.whole("budget", budget, 1)
         if self.approximation == "exact" and self.budget is not None:
             raise ValueError(f'budget={budget} is of approximation="nystrom" or "random-features": "exact" has none.')
         if self.approximation == "random-features":

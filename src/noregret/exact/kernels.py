@@ -50,8 +50,7 @@ class Kernel:
             raise ValueError(
                 f"kernel={name!r} is unknown: choose one of {sorted(NAMES)}, or give a function of two rows."
             )
-        if not isinstance(degree, int | np.integer) or isinstance(degree, bool) or degree < 1:
-            raise ValueError(f"degree={degree!r} must be a whole number >= 1.")
+        validate.whole("degree", degree, 1)
         return cls(
             code=-1 if callable(name) else NAMES[name],
             gamma=1.0 / n_features if gamma is None else validate.positive("gamma", gamma),

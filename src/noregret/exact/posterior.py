@@ -13,6 +13,7 @@ import numpy as np
 
 from noregret._jit import kernel
 from noregret._types import Array
+from noregret.losses import leader
 from noregret.second_order.algebra import dot
 from noregret.second_order.surrogate import helmert
 
@@ -36,16 +37,6 @@ def gaps(X: Array, G: Array, U: Array, Z: Array) -> None:
         Z[i, 0] = 0.0
         for k in range(r):
             Z[i, k + 1] = dot(V[k], X[i])
-
-
-@kernel
-def leader(z: Array) -> int:
-    """The first class of the largest logit."""
-    top = 0
-    for k in range(1, z.size):
-        if z[k] > z[top]:
-            top = k
-    return top
 
 
 @kernel

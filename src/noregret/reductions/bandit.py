@@ -20,6 +20,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
+from noregret import validate
 from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.domains import Competition
@@ -193,8 +194,8 @@ class BanditLearner(BaseEstimator, ABC):
         n = self.n_classes
         if self.classes is None and n is None:
             raise ValueError("who is told no label must know beforehand what there is: give n_classes or classes.")
-        if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2):
-            raise ValueError(f"n_classes={n!r} must be a whole number >= 2.")
+        if n is not None:
+            validate.whole("n_classes", n, 2)
         labels = Labels.of(None, np.arange(n or 0) if self.classes is None else self.classes)
         if n is not None and labels.classes.size != n:
             raise ValueError(f"n_classes={n}, but classes={labels.classes.tolist()}: leave one of them out.")
@@ -209,10 +210,7 @@ class BanditLearner(BaseEstimator, ABC):
         return int(self.classes_.size)
 
     def _begin(self, n_features: int) -> None:
-        seed = self.random_state
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ValueError(f"random_state={seed!r} must be a whole number >= 0.")
-        self._seed = int(seed)
+        self._seed = validate.whole("random_state", self.random_state, 0)
         self._constants = self._prepare(n_features, self._n_classes)
         self._played_with = self.get_params(deep=False)
         self.state_ = self._start(n_features, self._n_classes)

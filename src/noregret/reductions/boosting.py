@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from noregret import bounds
+from noregret import bounds, validate
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.base import ONE, OnlineClassifier
 from noregret.errors import BadRow, NoBound, NoCertificate
-from noregret.losses import softmax
+from noregret.losses import leader, softmax
 from noregret.reductions import boost_regression as regression
 from noregret.reductions.weak import COMPILED, COUNT, MEAN, SQUARE, WeakLearner, hear, new_memory, say
 from noregret.tally import ROWS, TALLIES, record, require_unit_weights
@@ -101,10 +101,8 @@ class OnlineBoosting(OnlineClassifier):
         self.random_state = random_state
 
     def _prepare(self, n_features: int, n_classes: int) -> BoostingConstants:
-        for name, least in (("n_learners", 1), ("random_state", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ValueError(f"{name}={value!r} must be a whole number >= {least}.")
+        n_learners = validate.whole("n_learners", self.n_learners, 1)
+        seed = validate.whole("random_state", self.random_state, 0)
         weak, kind = self.weak_learner, -1
         if isinstance(weak, str):
             if weak not in COMPILED:
@@ -117,7 +115,7 @@ class OnlineBoosting(OnlineClassifier):
                 f"weak_learner={weak!r} has not the verbs start, predict and update. A learner of this library is made "
                 "one by noregret.reductions.weak.Weighted."
             )
-        return BoostingConstants(int(self.n_learners), kind, int(self.random_state))
+        return BoostingConstants(n_learners, kind, seed)
 
     def _start(self, n_features: int, n_classes: int) -> BoostingState:
         c = self._constants
@@ -284,16 +282,6 @@ def uniform(seed: int, row: float) -> float:
 
 
 @kernel
-def winner(p: Array) -> int:
-    """The first of the most probable classes."""
-    best = 0
-    for k in range(1, p.size):
-        if p[k] > p[best]:
-            best = k
-    return best
-
-
-@kernel
 def decide(log_weight: Array, p: Array, seed: int, row: float, out: Array) -> int:
     """The log of the mean of the stages' probabilities p[1:], by Hedge's weights; returns the label drawn."""
     N = log_weight.size
@@ -309,7 +297,7 @@ def decide(log_weight: Array, p: Array, seed: int, row: float, out: Array) -> in
         weight = math.exp(log_weight[i] - top)
         reached += weight
         if said < 0 and (mark < reached or i == N - 1):
-            said = winner(p[i + 1])
+            said = leader(p[i + 1])
         for k in range(out.size):
             out[k] += weight / total * p[i + 1, k]
     for k in range(out.size):
@@ -334,7 +322,7 @@ def score(
     for i in range(log_weight.size):
         edges[i, 0] += weight * (p[i, labels[i]] - (1.0 if labels[i] == y else 0.0))
         edges[i, 1] += weight * (1.0 - p[i, y])
-        if winner(p[i + 1]) != y:
+        if leader(p[i + 1]) != y:
             log_weight[i] -= weight
     if said != y:
         drawn[0] += weight
@@ -402,7 +390,7 @@ def run(
         said = decide(log_weight, p, seed, tally[ROWS], out[t])
         if weight[t] == 0.0:
             continue
-        y = winner(Y[t])
+        y = leader(Y[t])
         score(log_weight, edges, drawn, tally, p, labels, said, y, weight[t], out[t])
         for i in range(N):
             for k in range(K):

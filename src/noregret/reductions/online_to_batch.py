@@ -135,9 +135,7 @@ class OnlineToBatch(BaseEstimator):
             raise ValueError(f"base={self.base!r}: give one of noregret's learners, such as AIOLI().")
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} is unknown: choose one of {METHODS}.")
-        seed = self.random_state
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ValueError(f"random_state={seed!r} must be a whole number >= 0.")
+        validate.whole("random_state", self.random_state, 0)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         self.learner_ = clone(self.base)

@@ -10,6 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from noregret import validate
 from noregret._types import Array
 from noregret.base import OnlineLearner
 from noregret.reductions.merging import require_sums
@@ -61,12 +62,12 @@ def fit_sharded(
     8 None 1866.9 regret <= 166.5
     8 50 1824.4 regret <= 95.0
     """
-    shards = _whole("n_shards", n_shards)
+    shards = validate.whole("n_shards", n_shards, 1)
     require_sums(learner)
     game: Any = clone(learner)
     X, Y, weight = game._take_in(X, y, classes, sample_weight)
     n = X.shape[0]
-    m = max(1, math.ceil(n / shards)) if sync_every is None else _whole("sync_every", sync_every)
+    m = max(1, math.ceil(n / shards)) if sync_every is None else validate.whole("sync_every", sync_every, 1)
     with Parallel(n_jobs=n_jobs) as workers:
         for start in range(0, n, shards * m):
             stop = min(start + shards * m, n)
@@ -83,9 +84,3 @@ def _learned(learner: Any, X: Any, Y: Array, weight: Array) -> Any:
     own.state_ = type(own.state_)(*(np.array(array) for array in own.state_))
     own._run_through(X, Y, weight, keep=False)
     return own.state_
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name}={value!r} must be a whole number >= 1.")
-    return int(value)

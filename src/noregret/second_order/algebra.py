@@ -80,6 +80,24 @@ def add_identity_and_factor(M: Array) -> None:
 
 
 @kernel
+def forward(M: Array, b: Array) -> None:
+    """b = M^{-1} b for a lower triangular M."""
+    for j in range(b.size):
+        for k in range(j):
+            b[j] -= M[j, k] * b[k]
+        b[j] /= M[j, j]
+
+
+@kernel
+def backward(M: Array, b: Array) -> None:
+    """b = M^{-T} b for a lower triangular M."""
+    for j in range(b.size - 1, -1, -1):
+        b[j] /= M[j, j]
+        for k in range(j):
+            b[k] -= M[j, k] * b[j]
+
+
+@kernel
 def congruence(L: Array, Q: Array, scale: float, LQ: Array, M: Array) -> None:
     """LQ = scale L^T Q and M = scale L^T Q L."""
     K, r = L.shape

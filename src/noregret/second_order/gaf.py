@@ -150,10 +150,8 @@ class GAF(SurrogateClassifier):
             raise ValueError(
                 f'expectation="quadrature" is for two or three classes and there are {n_classes}: use "sobol".'
             )
-        if not isinstance(self.n_samples, int | np.integer) or self.n_samples < 1:
-            raise ValueError(f"n_samples={self.n_samples!r} must be a whole number >= 1.")
-        if not isinstance(self.random_state, int | np.integer) or self.random_state < 0:
-            raise ValueError(f"random_state={self.random_state!r} must be a whole number >= 0.")
+        validate.whole("n_samples", self.n_samples, 1)
+        validate.whole("random_state", self.random_state, 0)
         points = np.empty((int(self.n_samples), n_classes - 1))
         if method == "sobol":
             points = sobol_points(int(self.n_samples), n_classes - 1, int(self.random_state))
