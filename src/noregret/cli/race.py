@@ -1,23 +1,11 @@
-"""The `noregret` command."""
+"""`noregret race`: every learner on one stream."""
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from typing import Annotated, Any
 
-try:
-    import typer
-except ImportError:  # pragma: no cover - exercised by a test in a subprocess
-    sys.exit('The noregret command needs typer and rich: pip install "noregret[cli]"')
-
-from noregret import __version__
-
-app = typer.Typer(
-    help="Online learning that is provably almost as good as the best model chosen in hindsight.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+import typer
 
 StreamName = StrEnum("StreamName", ["breast-cancer", "digits", "wine", "iris", "adversarial"])
 
@@ -25,20 +13,6 @@ StreamName = StrEnum("StreamName", ["breast-cancer", "digits", "wine", "iris", "
 DEFAULT = StreamName("breast-cancer")
 
 
-def _version(show: bool) -> None:
-    if show:
-        print(f"noregret {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def command(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
-) -> None:
-    """Online learning that is provably almost as good as the best model chosen in hindsight."""
-
-
-@app.command()
 def race(
     stream: Annotated[StreamName, typer.Option(help="The built-in stream to play on.")] = DEFAULT,
     seed: Annotated[int, typer.Option(min=0, help="Decides the order of the rows.")] = 0,
@@ -105,8 +79,3 @@ def _table(results: list[Any]) -> Any:
             f"{r.microseconds:.1f}",
         )
     return table
-
-
-def main() -> None:
-    """Entry point of the command."""
-    app()

@@ -1,0 +1,41 @@
+"""The `noregret` command: one file a subcommand. What a subcommand needs is imported when it runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+try:
+    import typer
+except ImportError:  # pragma: no cover - exercised by a test in a subprocess
+    sys.exit('The noregret command needs typer and rich: pip install "noregret[cli]"')
+
+from noregret import __version__
+from noregret.cli.race import race
+
+app = typer.Typer(
+    help="Online learning that is provably almost as good as the best model chosen in hindsight.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"noregret {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def command(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    """Online learning that is provably almost as good as the best model chosen in hindsight."""
+
+
+app.command()(race)
+
+
+def main() -> None:
+    """Entry point of the command."""
+    app()
