@@ -197,7 +197,7 @@ def test_mistakes_are_within_the_bound(weak: str, K: int) -> None:
 def test_any_learner_with_weights_can_be_boosted() -> None:
     X, y = some_rows(300, 4, 3)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    learner = OnlineBoosting(Weighted(OGD()), n_learners=3)
+    learner = OnlineBoosting(OGD(), n_learners=3)
     p = learner.predict_then_learn(X, y)
     assert np.isfinite(p).all()
     assert learner.edges_[0] > 0.05
@@ -206,26 +206,42 @@ def test_any_learner_with_weights_can_be_boosted() -> None:
 # ---------------------------------------------------------------------- promises
 
 
-@pytest.mark.parametrize("weak", ["stump", "naive-bayes"])
-def test_blocks_are_rows_and_files_resume(weak: str, tmp_path: Any) -> None:
-    X, y = some_rows(120, 4, 3)
+@pytest.mark.parametrize("weak", ["stump", "naive-bayes", OGD(), Weighted(AIOLI(radius=2.0))], ids=str)
+def test_blocks_are_rows_and_files_resume(weak: Any, tmp_path: Any) -> None:
+    K = 2 if isinstance(weak, Weighted) else 3
+    X, y = some_rows(120, 4, K)
     learner = OnlineBoosting(weak, n_learners=5, random_state=7)
     whole = clone(learner)
-    p = whole.predict_then_learn(X, y, classes=range(3))
-    rows = clone(learner).partial_fit(X[:1], y[:1], classes=range(3))
+    p = whole.predict_then_learn(X, y, classes=range(K))
+    rows = clone(learner).partial_fit(X[:1], y[:1], classes=range(K))
     for t in range(1, 60):
         np.testing.assert_array_equal(rows.predict_proba_one(X[t]), p[t])
         rows.learn_one(X[t], y[t])
     rows = through_file(rows, tmp_path)
     np.testing.assert_array_equal(rows.predict_then_learn(X[60:], y[60:]), p[60:])
     assert_same_state(rows, whole)
+    for one, other in zip(rows.learners_, whole.learners_, strict=True):
+        assert_same_state(one, other)
+
+
+class Chance:
+    """A weak learner that is nobody's."""
+
+    def start(self, n_features: int, n_classes: int, seed: int) -> None:
+        self.n_classes = n_classes
+
+    def predict(self, x: np.ndarray, cost: np.ndarray) -> int:
+        return int(abs(x[0])) % self.n_classes
+
+    def update(self, x: np.ndarray, cost: np.ndarray, y: int) -> None:
+        pass
 
 
 def test_what_is_refused() -> None:
     X, y = some_rows(20)
     for params, word in (
         ({"weak_learner": "tree"}, "weak_learner"),
-        ({"weak_learner": OGD()}, "Weighted"),
+        ({"weak_learner": 3}, "no learner of noregret's"),
         ({"n_learners": 0}, "n_learners"),
         ({"random_state": -1}, "random_state"),
     ):
@@ -243,7 +259,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(NoBound, match="mistake_bound"):
         learner.regret_bound()
     with pytest.raises(ValueError, match="cannot be saved"):
-        OnlineBoosting(Weighted(OGD()), n_learners=1).fit(X, y).save("nowhere.npz")
+        OnlineBoosting(Chance(), n_learners=1).fit(X, y).save("nowhere.npz")
 
 
 def test_it_can_be_played() -> None:

@@ -164,6 +164,7 @@ CALLS: dict[str, dict] = {
         "smoothing": 0.03,
     },
     "mixture": {"prior": 0.2},
+    "hedge": {"n": 700, "n_experts": 5},
     "fixed_share": {"n": 700, "switches": 3, "n_members": 5, "share": 0.02},
 }
 
@@ -210,6 +211,7 @@ def written_out() -> dict[str, float]:
         "kernel_aioli": 0.2 * 9 + 0.75 / 0.14 * 17,
         "aggregating": 10 * ln(1 / share) + share * 700 * ln(3) + 350 * (share * s) ** 2 - 700 * ln(0.97),
         "mixture": ln(5),
+        "hedge": 1 + sqrt(1 + 700 * ln(5)),
         "fixed_share": ln(5) + 3 * ln(5 / 0.02) + 696 * ln(1 / 0.984),
     }
 
@@ -330,6 +332,7 @@ GROWS = {
     "kernel_aioli": "log_determinant radius virtual_weight",
     "aggregating": "n n_features n_classes radius feature_bound smoothing",
     "mixture": "",
+    "hedge": "n n_experts",
     "fixed_share": "n switches n_members",
 }
 SHRINKS = {

@@ -34,6 +34,7 @@ _HOME = {
     "FollowTheLeader": "noregret.exact.follow_the_leader",
     "KernelAIOLI": "noregret.exact.kernel_aioli",
     "AggregatingForecaster": "noregret.exact.aggregating",
+    "Hedge": "noregret.reductions.hedge",
     "Mixture": "noregret.reductions.mixture",
     "OneVsRest": "noregret.reductions.one_vs_rest",
     "OnlineToBatch": "noregret.reductions.online_to_batch",
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from noregret.reductions.boosting import OnlineBoosting as OnlineBoosting
     from noregret.reductions.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from noregret.reductions.gaptron import Gaptron as Gaptron
+    from noregret.reductions.hedge import Hedge as Hedge
     from noregret.reductions.merging import merge as merge
     from noregret.reductions.mixture import Mixture as Mixture
     from noregret.reductions.one_vs_rest import OneVsRest as OneVsRest

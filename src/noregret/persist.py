@@ -208,10 +208,10 @@ def _unlearned(recipe: dict[str, Any], path: str) -> Learner:
         raise ValueError(
             f"{path} holds a {name!r}: no learner of that name is known. Import the module that defines it first."
         )
-    held = {}
-    for at in kind._holds:
-        parts = recipe["holds"][at]
-        held[at] = [_unlearned(part, path) for part in parts] if isinstance(parts, list) else _unlearned(parts, path)
+    held = {
+        at: [_unlearned(part, path) for part in parts] if isinstance(parts, list) else _unlearned(parts, path)
+        for at, parts in recipe.get("holds", {}).items()
+    }
     if getattr(kind, "_copies", False):
         held = {at: copies[0] for at, copies in held.items()}
     return kind(**{name: _param(value) for name, value in recipe["params"].items()}, **held)

@@ -134,7 +134,7 @@ class OwnPlayer(Player):
         if self.met_before:
             return math.nan, math.nan
         asked: dict[str, float] = {}
-        if domain is not None and not isinstance(domain, WholeSpace):
+        if self.learner.competes_with is not None and domain is not None and not isinstance(domain, WholeSpace):
             n_rows = len(self.classes) if self.learner.competes_with.loss in ("softmax", "multiclass hinge") else 1
             asked = {"comparator_norm": domain.largest_norm(n_rows)}
         certificate, bound = math.nan, math.nan

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
+    "Hedge": "noregret.reductions.hedge",
     "Mixture": "noregret.reductions.mixture",
     "OneVsRest": "noregret.reductions.one_vs_rest",
     "OnlineBoosting": "noregret.reductions.boosting",

@@ -18,7 +18,7 @@ from noregret.base import ONE, OnlineClassifier
 from noregret.errors import BadRow, NoBound, NoCertificate
 from noregret.losses import leader, softmax
 from noregret.reductions import boost_regression as regression
-from noregret.reductions.weak import COMPILED, COUNT, MEAN, SQUARE, WeakLearner, hear, new_memory, say
+from noregret.reductions.weak import COMPILED, COUNT, MEAN, SQUARE, WeakLearner, Weighted, hear, new_memory, say
 from noregret.tally import ROWS, TALLIES, record, require_unit_weights
 
 LARGEST = 1e150
@@ -65,8 +65,9 @@ class OnlineBoosting(OnlineClassifier):
     Parameters
     ----------
     weak_learner : "stump" (one column in eight parts, a label for each, chosen by what answers have cost),
-        "naive-bayes" (normal features, rows weighted by their cost), or an object that follows
-        `noregret.reductions.weak.WeakLearner`, such as `Weighted(learner)`; each stage has a copy.
+        "naive-bayes" (normal features, rows weighted by their cost), any learner of classes of this library (rows
+        weighted by their cost, see `noregret.reductions.weak.Weighted`), or an object that follows
+        `noregret.reductions.weak.WeakLearner`. Each stage has a copy.
     n_learners : N, the stages.
     random_state : seed of the stumps' cuts and of the draws. Draws depend on it and on the number of the row.
 
@@ -76,6 +77,7 @@ class OnlineBoosting(OnlineClassifier):
     edges_ : (N,) gamma, how much better than chance each weak learner answered.
     stage_mistakes_ : (N,) of the labels of each stage.
     mistakes_ : of the labels drawn.
+    learners_ : the learners of the stages, if these are learners of this library.
 
     Examples
     --------
@@ -94,6 +96,7 @@ class OnlineBoosting(OnlineClassifier):
 
     state_: BoostingState
     _constants: BoostingConstants
+    _copies = True
 
     def __init__(self, weak_learner: Any = "stump", n_learners: int = 20, random_state: int = 0) -> None:
         self.weak_learner = weak_learner
@@ -110,10 +113,11 @@ class OnlineBoosting(OnlineClassifier):
                     f"weak_learner={weak!r} is unknown: choose one of {list(COMPILED)}, or give an object."
                 )
             kind = COMPILED[weak]
-        elif not all(callable(getattr(weak, verb, None)) for verb in ("start", "predict", "update")):
+        elif not isinstance(weak, OnlineClassifier) and not all(
+            callable(getattr(weak, verb, None)) for verb in ("start", "predict", "update")
+        ):
             raise ValueError(
-                f"weak_learner={weak!r} has not the verbs start, predict and update. A learner of this library is made "
-                "one by noregret.reductions.weak.Weighted."
+                f"weak_learner={weak!r} has not the verbs start, predict and update, and is no learner of noregret's."
             )
         return BoostingConstants(n_learners, kind, seed)
 
@@ -126,7 +130,9 @@ class OnlineBoosting(OnlineClassifier):
             memory = new_memory(c.kind, c.n_learners, n_features, n_classes, c.seed)
         else:
             memory = np.empty((c.n_learners, 0, 0))
-            self._weak: list[WeakLearner] = [deepcopy(self.weak_learner) for _ in range(c.n_learners)]
+            weak = self.weak_learner
+            weak = Weighted(weak) if isinstance(weak, OnlineClassifier) else weak
+            self._weak: list[WeakLearner] = [deepcopy(weak) for _ in range(c.n_learners)]
             for i, weak in enumerate(self._weak):
                 weak.start(n_features, n_classes, c.seed + i)
         return BoostingState(
@@ -141,6 +147,16 @@ class OnlineBoosting(OnlineClassifier):
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, LARGEST
+
+    @property
+    def _holds(self) -> dict[str, str]:  # type: ignore[override]
+        return {"weak_learner": "learners_"} if isinstance(self.weak_learner, OnlineClassifier | Weighted) else {}
+
+    @property
+    def learners_(self) -> list[OnlineClassifier]:
+        """The learners of the stages, if these are learners of this library."""
+        check_is_fitted(self, "state_")
+        return [weak.learner_ for weak in getattr(self, "_weak", []) if isinstance(weak, Weighted)]
 
     # ------------------------------------------------------------------ the game
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from noregret import bounds, validate
@@ -17,6 +16,7 @@ from noregret._types import Array
 from noregret.base import OnlineClassifier, OnlineLearner
 from noregret.domains import Ball, Competition, RowBall, WholeSpace
 from noregret.errors import NoBound, NoCertificate
+from noregret.reductions import stack
 from noregret.tally import LOSS, TALLIES, record, require_unit_weights
 
 LOG_LOSS = ("logistic", "softmax")
@@ -150,13 +150,8 @@ class Mixture(OnlineClassifier):
     # ------------------------------------------------------------------ the numbers, and the start
 
     def _begin(self, n_features: int) -> None:
-        members = [clone(member) for member in self._members]
+        members = stack.begin(self._members, self._labels, self)
         for i, member in enumerate(members):
-            member.n_features_in_ = n_features
-            if hasattr(self, "feature_names_in_"):
-                member.feature_names_in_ = self.feature_names_in_
-            member._meet_classes(self._labels)
-            member._begin(n_features)
             _require_log_loss(i, member)  # that of three classes is known only now
         self.learners_ = members
         super()._begin(n_features)
@@ -199,15 +194,13 @@ class Mixture(OnlineClassifier):
 
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         logits = np.empty((len(self.learners_), *out.shape))
-        for member, z in zip(self.learners_, logits, strict=True):
-            member._run(X, Y, weight, z)
+        stack.run(self.learners_, X, [Y] * len(logits), weight, logits)
         c = self._constants
         run(*self.state_, logits, Y, weight, c.log_prior, c.share, out)
 
     def _forecast(self, X: Any, out: Array) -> None:
         logits = np.empty((len(self.learners_), *out.shape))
-        for member, z in zip(self.learners_, logits, strict=True):
-            member._forecast(X, z)
+        stack.forecast(self.learners_, X, logits)
         forecast_block(self.state_.log_weight, logits, out)
 
     # ------------------------------------------------------------------ what it promises

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from noregret._jit import kernel
@@ -16,6 +15,7 @@ from noregret.base import OnlineClassifier
 from noregret.domains import Ball, Competition, RowBall
 from noregret.errors import NoBound, NoCertificate
 from noregret.labels import Labels
+from noregret.reductions import stack
 from noregret.reductions.mixture import LOG_LOSS, cross_entropy, normalise
 from noregret.tally import TALLIES, record
 
@@ -99,18 +99,12 @@ class OneVsRest(OnlineClassifier):
     def _begin(self, n_features: int) -> None:
         if not isinstance(self.base, OnlineClassifier):
             raise ValueError(f"base={self.base!r}: give one of noregret's learners of two classes, such as AIOLI().")
-        members = [clone(self.base) for _ in range(self._n_classes)]
-        for member in members:
-            member.n_features_in_ = n_features
-            if hasattr(self, "feature_names_in_"):
-                member.feature_names_in_ = self.feature_names_in_
-            member._meet_classes(REST_AND_IT)
-            member._begin(n_features)
-            if member.competes_with.loss not in LOG_LOSS:
-                raise ValueError(
-                    f"base={self.base!r} suffers the loss {member.competes_with.loss!r}: only probabilities can be "
-                    f"normalised. Choose a learner with one of the losses {LOG_LOSS}."
-                )
+        members = stack.begin([self.base] * self._n_classes, REST_AND_IT, self)
+        if members[0].competes_with.loss not in LOG_LOSS:
+            raise ValueError(
+                f"base={self.base!r} suffers the loss {members[0].competes_with.loss!r}: only probabilities can be "
+                f"normalised. Choose a learner with one of the losses {LOG_LOSS}."
+            )
         self.learners_ = members
         super()._begin(n_features)
 
@@ -130,14 +124,13 @@ class OneVsRest(OnlineClassifier):
 
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         logits = np.empty((out.shape[1], out.shape[0], 2))
-        for k, member in enumerate(self.learners_):
-            member._run(X, np.column_stack([1.0 - Y[:, k], Y[:, k]]), weight, logits[k])
+        targets = np.ascontiguousarray(np.stack([1.0 - Y, Y], axis=-1).swapaxes(0, 1))
+        stack.run(self.learners_, X, targets, weight, logits)
         run(*self.state_, logits, Y, weight, out)
 
     def _forecast(self, X: Any, out: Array) -> None:
         logits = np.empty((out.shape[1], out.shape[0], 2))
-        for k, member in enumerate(self.learners_):
-            member._forecast(X, logits[k])
+        stack.forecast(self.learners_, X, logits)
         forecast_block(logits, out)
 
     # ------------------------------------------------------------------ what it promises
