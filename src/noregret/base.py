@@ -138,6 +138,7 @@ class OnlineLearner(BaseEstimator, ABC):
     _n_classes: int
     _growing: ClassVar[tuple[str, ...]] = ()  # fields of the state with a row for every row learned
     _takes_sparse: ClassVar[bool] = False  # scipy's CSR rows: they reach `_run` as `SparseRows`
+    _reads_tables: ClassVar[bool] = False  # tables with columns of text
     _copies: ClassVar[bool] = False  # of one learner, the parameter, are those that learn
     _inner_loop: ClassVar[str] = "_run"  # the method that a run calls with every block
     _parts: int = 1  # the learners that were merged into this one

@@ -27,22 +27,39 @@ def _tidy(axes: Any, x: str, y: str) -> None:
 def plot_trace(trace: Any) -> Any:
     """Regret, certificate and bound of one game over time; for probabilities their reliability beside it."""
     figure, panels = _figure(2 if trace.kind == "probabilities" else 1)
-    axes = panels[0]
-    _draw_regret(axes, trace, REGRET, "regret")
-    for values, colour, style, label in (
-        (trace.certificate, CERTIFICATE, "-", "certificate"),
+    regret(trace, panels[0])
+    if trace.kind == "probabilities":
+        reliability(trace, panels[1])
+    return figure
+
+
+def regret(trace: Any, axes: Any = None) -> Any:
+    """Regret of a game over time, where it is known, and beside it certificate and bound. Returns the axes.
+
+    Without axes to draw on, those of a figure of their own (`axes.figure.savefig(path)` saves it).
+    """
+    axes = _figure(1)[1][0] if axes is None else axes
+    known = trace.stream is not None and trace.competition is not None
+    if known:
+        _draw_regret(axes, trace, REGRET, "regret")
+    promised = False
+    for values, colour, line, label in (
+        (trace.certificate, CERTIFICATE, "-.", "certificate"),
         (trace.bound, BOUND, "--", "bound of the theorem"),
     ):
         if np.isfinite(values).any():
-            axes.plot(trace.rows, values, style, color=colour, label=label, linewidth=1.6)
+            promised = True
+            axes.plot(trace.rows, values, linestyle=line, color=colour, label=label, linewidth=1.6)
+    if known or promised:
+        _let_zero_show(axes)
+        axes.legend(frameon=False)
+        _tidy(axes, "rows", "total loss above the best in hindsight")
+    else:  # nothing is proved and nothing was compared: what was suffered
+        axes.plot(trace.rows, trace.loss / trace.rows, color=REGRET, linewidth=1.6)
+        _tidy(axes, "rows", "mean loss")
     axes.set_xscale("log")
-    _let_zero_show(axes)
-    axes.legend(frameon=False)
     axes.set_title(trace.name)
-    _tidy(axes, "rows", "total loss above the best in hindsight")
-    if trace.kind == "probabilities":
-        _draw_reliability(panels[1], trace)
-    return figure
+    return axes
 
 
 def plot_traces(traces: Any) -> Any:
@@ -78,7 +95,12 @@ def _let_zero_show(axes: Any) -> None:
         axes.set_ylim(bottom=0.0)
 
 
-def _draw_reliability(axes: Any, trace: Any) -> None:
+def reliability(trace: Any, axes: Any = None) -> Any:
+    """How often the class named was right, against how sure the forecast was of it. Returns the axes.
+
+    A dot a bin, of a size that grows with its forecasts; on the diagonal they keep their word.
+    """
+    axes = _figure(1)[1][0] if axes is None else axes
     count, sure, right = trace.reliability.T
     axes.plot([0, 1], [0, 1], color=BOUND, linewidth=0.8)
     axes.scatter(sure, right, s=10 + 300 * count / count.sum(), color=REGRET, alpha=0.7, edgecolor="none")
@@ -86,6 +108,7 @@ def _draw_reliability(axes: Any, trace: Any) -> None:
     axes.set_ylim(0, 1.02)
     axes.set_title(f"calibration error {trace.calibration_error:.3f}")
     _tidy(axes, "how sure of the class it named", "how often it was right")
+    return axes
 
 
 def plot_bandits(traces: Any) -> Any:

@@ -134,6 +134,7 @@ class OnlineLogisticRegression(OnlineClassifier):
     _reader: Reader
     _open: bool  # whether labels never seen may come
     _inner_loop = "_run_slots"
+    _reads_tables = True
 
     def __init__(
         self,

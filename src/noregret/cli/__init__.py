@@ -12,6 +12,7 @@ except ImportError:  # pragma: no cover - exercised by a test in a subprocess
 
 from noregret import __version__
 from noregret.cli.race import race
+from noregret.cli.run import predict, run
 
 app = typer.Typer(
     help="Online learning that is provably almost as good as the best model chosen in hindsight.",
@@ -34,6 +35,8 @@ def command(
 
 
 app.command()(race)
+app.command()(run)
+app.command()(predict)
 
 
 def main() -> None:

@@ -152,7 +152,7 @@ class Game:
         )
 
 
-def _cuts(checkpoints: str | Iterable[int]) -> Iterator[int]:
+def marks(checkpoints: str | Iterable[int]) -> Iterator[int]:
     """The rows after which the score is written down, in order."""
     if not isinstance(checkpoints, str):
         marks = sorted({int(t) for t in checkpoints})
@@ -176,7 +176,7 @@ def _blocks(
 
     What was given goes to `stream`, if any, and the labels of the first block given tell the players their classes.
     """
-    cuts = _cuts(checkpoints)
+    cuts = marks(checkpoints)
     cut = next(cuts, math.inf)
     met = 0
     for rows, labels in [(X, y)] if y is not None else X:
@@ -202,7 +202,7 @@ def _blocks(
 
 
 def _play_adversary(game: Game, start: Callable[[], Generator[Any, Any, Any]], checkpoints: Any) -> None:
-    cuts = _cuts(checkpoints)
+    cuts = marks(checkpoints)
     cut, met = next(cuts, math.inf), 0
     adversary = start()
     for x in adversary:

@@ -1,0 +1,69 @@
+"""The rows of a file, forecast by a model."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_regressor
+
+from noregret.persist import load
+from noregret.running.folder import writer
+from noregret.running.run import Progress
+from noregret.running.rows import rows_for
+from noregret.streams import read
+
+
+def predict_file(
+    model: Path, data: str, out: Path | None, format: str | None, bits: int, tell: Callable[[Progress], None]
+) -> int:
+    """Write a forecast for every row, to `out` or as CSV to standard output; returns how many."""
+    learner = load(model)
+    reading = read(data, None, format=format, columns=_columns(model, learner, data, format), bits=bits)
+    target: Any = out if out is not None else sys.stdout.buffer
+    rows, writing = 0, None
+    try:
+        for block in reading:
+            table = _forecasts(learner, rows_for(learner, block.X), block.first)
+            writing = writing or writer(target, table.schema, out is None or out.suffix == ".csv")
+            writing.write_table(table)
+            rows = block.first + len(table)
+            tell(Progress(rows, block.lines, float("nan"), float("nan")))
+    finally:
+        if writing is not None:
+            writing.close()
+    return rows
+
+
+def _columns(model: Path, learner: Any, data: str, format: str | None) -> Any:
+    """What the columns are: as the run that made the model read them, else as the model itself knows them."""
+    beside = model.parent / "summary.json"
+    if beside.exists():
+        told = json.loads(beside.read_text(encoding="utf-8")).get("columns")
+        if isinstance(told, dict) or format != "vw":
+            return told
+    names = getattr(learner, "feature_names_in_", None)
+    if names is None:
+        return None
+    reader = getattr(learner, "_reader", None)
+    kinds = ["number"] * len(names) if reader is None else list(reader.kinds)
+    return dict(zip(map(str, names), kinds, strict=True))
+
+
+def _forecasts(learner: Any, X: Any, first: int) -> Any:
+    import pyarrow as pa
+
+    n = int(X.shape[0])
+    columns: dict[str, Any] = {"row": np.arange(first, first + n)}
+    if is_regressor(learner):
+        return pa.table(columns | {"forecast": learner.predict(X)})
+    if not hasattr(learner, "predict_proba"):
+        return pa.table(columns | {"forecast": pa.array(learner.predict(X).tolist())})
+    p = learner.predict_proba(X)
+    columns["forecast"] = pa.array(learner.classes_[p.argmax(axis=1)].tolist())
+    columns |= {f"p_{label}": p[:, k] for k, label in enumerate(learner.classes_.tolist())}
+    return pa.table(columns)
