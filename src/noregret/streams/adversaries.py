@@ -38,7 +38,7 @@ def against_the_forecast(
     A deterministic learner is wrong in every row, and loses at least ln K in each, K the number of classes (and ln K in
     all of them is what the uniform forecast loses): no rows are too few, and no learner is clever enough. What remains
     small is the regret, because no comparator does well either. Rows are random unit vectors of d features; where
-    d = 1 they are 1. Among equally unlikely classes it names the first.
+    d = 1 they are 1. Among equally unlikely classes it names the last.
 
     >>> from noregret import AIOLI, play
     >>> trace = play(AIOLI(radius=1.0), against_the_forecast(200), classes=[-1, 1])
@@ -61,6 +61,6 @@ def against_the_forecast(
 def _least_likely(forecast: Array | None) -> int:
     """The class of the lowest probability or score; a single number is the margin of the second class."""
     if forecast is None:
-        return 0
+        return -1
     scores = np.atleast_1d(forecast)
-    return int(scores[0] <= 0) if scores.size == 1 else int(scores.argmin())
+    return int(scores[0] <= 0) if scores.size == 1 else scores.size - 1 - int(scores[::-1].argmin())

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from noregret.streams import kinds
-from noregret.streams.sources import plain
+from noregret.streams.sources import at_once, plain
 from noregret.streams.tables import Chunk, Table
 from noregret.streams.types import BadLine
 
@@ -52,8 +52,9 @@ class CsvTable(Table):
         """Quick where nothing is unusual."""
         while True:
             before = self.read
-            lines = [self.back.popleft() for _ in range(min(rows, len(self.back)))]
-            lines += islice(self.lines, rows - len(lines))
+            wanted = at_once(rows, before)
+            lines = [self.back.popleft() for _ in range(min(wanted, len(self.back)))]
+            lines += islice(self.lines, wanted - len(lines))
             if not lines:
                 return
             self.read += len(lines)

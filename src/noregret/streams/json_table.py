@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from noregret.streams import kinds
-from noregret.streams.sources import plain
+from noregret.streams.sources import at_once, plain
 from noregret.streams.tables import Chunk, Table
 from noregret.streams.types import BadLine
 
@@ -25,7 +25,7 @@ class JsonTable(Table):
     def chunks(self, rows: int) -> Iterator[Chunk]:
         """Line by line."""
         read = 0
-        while lines := list(islice(self.lines, rows)):
+        while lines := list(islice(self.lines, at_once(rows, read))):
             objects: list[dict[str, Any]] = []
             places: list[int] = []
             broken: list[BadLine] = []

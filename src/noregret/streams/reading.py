@@ -28,7 +28,7 @@ def read(
     """Read a file, standard input or an open file in blocks of rows; never more than a block of it is in memory.
 
     Tables (CSV, TSV, Parquet, JSON lines, Arrow) give blocks whose X is a pyarrow.Table, with columns of float64 and
-    of text. What a column of CSV or JSON holds is guessed from the first 4096 rows and then kept: numbers, true and
+    of text. What a column of CSV or JSON holds is guessed from the first 4096 lines and then kept: numbers, true and
     false (1 and 0), dates (seconds since 1970) if nine in ten values are, else categories. Missing are empty fields,
     NA, N/A, NaN, null and ?. svmlight and VW text give CSR matrices; their labels are part of the line.
 
@@ -48,7 +48,7 @@ def read(
     weight : the column of weights. (VW text has its importances.)
     columns : of a table, names and kinds ("number", "truth", "time", "category") of the columns to use: nothing is
         guessed then. `reading.columns` is such a dictionary, to read another file as this one was read. Of svmlight
-        text, the number of features; if not given, as many as the first 4096 rows have.
+        text, the number of features; if not given, as many as the first 4096 lines have.
     skip : good rows to leave out at the beginning, to go on where one stopped. They are read and checked again, bad
         ones counted again, but not given.
     bits : VW features are hashed into 2^bits columns.

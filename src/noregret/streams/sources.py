@@ -30,6 +30,7 @@ FORMATS = {
 NAMES = (*dict.fromkeys(FORMATS.values()), "svmlight0", "svmlight1")
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 LONGEST = 1 << 24  # bytes of a line
+SAMPLE = 4096  # lines that tell what columns hold
 
 
 def is_path(source: Any) -> bool:
@@ -81,6 +82,11 @@ def _lines(file: Any) -> Iterator[bytes]:
         if len(line) >= LONGEST:
             raise ValueError(f"line {number} has more than {LONGEST} bytes: is this a text file?")
         yield line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line  # the byte order mark of some spreadsheets
+
+
+def at_once(rows: int, read: int) -> int:
+    """How many lines to read next: so many, but a block ends where the sample does, however the rest is cut."""
+    return min(rows, SAMPLE - read) if read < SAMPLE else rows
 
 
 def plain(line: bytes) -> str:

@@ -11,8 +11,7 @@ import numpy as np
 
 from noregret._types import Array
 from noregret.streams.ledger import Ledger
-from noregret.streams.sources import plain
-from noregret.streams.tables import SAMPLE
+from noregret.streams.sources import SAMPLE, at_once, plain
 from noregret.streams.types import BadLine, Block
 
 
@@ -53,7 +52,7 @@ def sparse_blocks(
     """The blocks of a sparse file."""
     chunks = _chunks(lines, rows)
     sample: list[tuple[_Lines, Parsed]] = []
-    while sum(len(some.rows) for some, _ in sample) < SAMPLE and (chunk := next(chunks, None)) is not None:
+    while (not sample or sample[-1][0].consumed < SAMPLE) and (chunk := next(chunks, None)) is not None:
         sample.append((chunk, how.parse(chunk.rows)))
     for _, parsed in sample:
         how.settle(parsed.X)
@@ -80,7 +79,7 @@ def sparse_blocks(
 def _chunks(lines: Iterator[bytes], rows: int) -> Iterator[_Lines]:
     """Lines with something on them, and their numbers."""
     read = 0
-    while some := list(islice(lines, rows)):
+    while some := list(islice(lines, at_once(rows, read))):
         kept = [(line, read + i) for i, line in enumerate(some, start=1) if line.split(b"#", 1)[0].strip()]
         read += len(some)
         yield _Lines([line for line, _ in kept], [place for _, place in kept], read)

@@ -12,9 +12,8 @@ import numpy as np
 
 from noregret.streams.kinds import KINDS, WORDS, Bad
 from noregret.streams.ledger import Ledger
+from noregret.streams.sources import SAMPLE
 from noregret.streams.types import BadLine, Block
-
-SAMPLE = 4096  # rows that kinds are guessed from
 
 
 class Chunk(NamedTuple):
@@ -77,7 +76,7 @@ def table_blocks(
     sample: list[Chunk] = []
     wanted = {target: "", **(declared or {})} if target else declared
     if declared is None or set(wanted or ()) != set(declared):  # something is left to guess
-        while sum(len(chunk.lines) for chunk in sample) < SAMPLE and (chunk := next(chunks, None)) is not None:
+        while (not sample or sample[-1].consumed < SAMPLE) and (chunk := next(chunks, None)) is not None:
             sample.append(chunk)
     plan = _plan(table, sample, target, weight, declared)
     settle(plan)
@@ -93,8 +92,10 @@ def _plan(
     table: Table, sample: list[Chunk], target: str | None, weight: str | None, declared: Mapping[str, str] | None
 ) -> Plan:
     names = table.names
-    if names is None:
-        names = list(dict.fromkeys(chain(*(chunk.columns for chunk in sample)))) if sample else list(declared or ())
+    if names is None and sample:
+        names = list(dict.fromkeys(chain(*(chunk.columns for chunk in sample))))
+    elif names is None:
+        names = [name for name in (*(declared or ()), target, weight) if name is not None]
     for name, what in ((target, "target"), (weight, "weight")):
         if name is not None and name not in names:
             raise ValueError(f"there is no column {name!r} for the {what}: {_closest(name, names)}")
@@ -160,7 +161,7 @@ def _convert(table: Table, chunk: Chunk, plan: Plan, ledger: Ledger) -> tuple[An
         for name in set(chunk.columns) - {*plan.features, plan.target and plan.target[0], plan.weight}:
             known = pa.array([value is not None for value in chunk.columns[name]])
             for i in np.flatnonzero(known).tolist():
-                why.setdefault(i, f"column {name!r} is new: the first {SAMPLE} rows lack it. Name it in columns=.")
+                why.setdefault(i, f"column {name!r} is new: the first {SAMPLE} lines lack it. Name it in columns=.")
     bad = [BadLine(int(chunk.lines[i]), chunk.text(i), reason) for i, reason in why.items()]
     for each in sorted(bad + chunk.broken):
         ledger.add(each)
