@@ -40,7 +40,7 @@ from threadpoolctl import threadpool_limits
 
 from noregret import OnlineLogisticRegression
 from noregret._types import Array
-from noregret.streams.builtin import adversarial
+from noregret.streams import adversarial
 
 FILES = {
     "vehicle": "vehicle.scale",

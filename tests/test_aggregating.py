@@ -16,7 +16,7 @@ from scipy.special import softmax
 from learners import assert_same_game, fingerprint
 from noregret import AggregatingForecaster, NoBound, NoCertificate, best_in_hindsight, bounds
 from noregret.domains import Ball, Competition
-from noregret.streams import builtin
+from noregret.streams import adversarial
 from noregret.tally import LOSS
 from reference import aggregating as reference
 
@@ -200,7 +200,7 @@ def test_the_regret_on_the_adversarial_stream(n: int) -> None:
     for sign in (0, 1):
         found = []
         for seed in range(sign, 20, 2):
-            stream = builtin("adversarial", rows=n, seed=seed)
+            stream = adversarial(n, seed=seed)
             learner = AggregatingForecaster(radius=stream.radius)
             learner.partial_fit(stream.X, stream.y, classes=stream.classes)
             found.append(learner.regret_certificate())

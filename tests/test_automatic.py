@@ -16,7 +16,7 @@ from learners import assert_same_state, standardised, through_file
 from noregret import AIOLI, FOLKLORE, BadRow, NoBound, OnlineLogisticRegression
 from noregret.automatic.members import ADAGRAD, BUDGET, FORGETFUL, HALF_LIVES, NEWTON, RADII, choose
 from noregret.automatic.newton import settle
-from noregret.streams.builtin import adversarial
+from noregret.streams import adversarial
 from noregret.tally import ROWS
 
 # ---------------------------------------------------------------------- members and mixture, from their definitions

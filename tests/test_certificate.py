@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from noregret import AIOLI, FOLKLORE, GAF, ONS, NoBound, NoCertificate, VovkAzouryWarmuth
-from noregret.streams import builtin
+from noregret.streams import adversarial
 from noregret.tally import LOSS
 
 
@@ -147,7 +147,7 @@ def test_vovk_azoury_warmuth(kind):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("learner", [AIOLI, FOLKLORE, GAF])
 def test_on_the_stream_that_ruins_proper_learners(learner, seed):
-    stream = builtin("adversarial", 300, seed)
+    stream = adversarial(300, seed)
     player = learner(radius=stream.radius)
     player.predict_then_learn(stream.X, stream.y)
     u = np.linspace(-1, 1, 4001) * stream.radius * (1 if learner is AIOLI else 2 if learner is FOLKLORE else 2**0.5)

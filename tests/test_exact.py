@@ -16,7 +16,7 @@ from learners import LABELLINGS, Stream, assert_same_state, directions, fingerpr
 from noregret import FTRL, OGD, FollowTheLeader, NoBound, NoCertificate, bounds
 from noregret.domains import Ball, Box, Competition, Octahedron, RowBall, Simplex, SubSimplex, WholeSpace
 from noregret.exact.ftrl import GAP, gap_of
-from noregret.streams.builtin import adversarial
+from noregret.streams import adversarial
 from noregret.tally import EXCESS, LOSS
 
 # ---------------------------------------------------------------------- the objective, from its definition

@@ -12,7 +12,7 @@ import pytest
 import noregret
 from learners import LARGEST_NUMBER_WEIGHTS, Entry, Stream, learners_that, within
 from noregret.domains import Ball, WholeSpace
-from noregret.streams.builtin import adversarial
+from noregret.streams import adversarial
 
 ROWS = 150
 

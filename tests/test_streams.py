@@ -1,4 +1,4 @@
-"""The built-in streams, and the race over them."""
+"""Streams by name, and the race over them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from noregret.race import entrants, race
-from noregret.streams import NAMES, builtin
+from noregret.streams import BUNDLED
+from noregret.streams import stream as named
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BUNDLED)
 def test_streams_are_reproducible_and_scaled(name):
-    stream, again, other = builtin(name, 120), builtin(name, 120), builtin(name, 120, seed=1)
+    stream, again, other = named(name, 120), named(name, 120), named(name, 120, seed=1)
     assert stream.X.shape[0] == len(stream.y) == 120
     assert np.array_equal(stream.X, again.X)
     assert not np.array_equal(stream.X, other.X)
@@ -24,7 +25,7 @@ def test_streams_are_reproducible_and_scaled(name):
 def test_the_adversarial_stream_is_that_of_the_text():
     n = 200_000
     for seed, chi in ((0, 1), (1, -1)):
-        stream = builtin("adversarial", n, seed)
+        stream = named("adversarial", n, seed)
         B = math.log(n)
         assert stream.radius == B
         assert np.mean(stream.y == 1) == pytest.approx(0.1 / (2 * B) + chi * 0.01 / B, rel=0.05)
@@ -34,11 +35,11 @@ def test_the_adversarial_stream_is_that_of_the_text():
 @pytest.mark.parametrize("bad", [("titanic", 10), ("iris", 0)])
 def test_bad_requests_are_refused(bad):
     with pytest.raises(ValueError, match=r"choose one of|at least 1"):
-        builtin(*bad)
+        named(*bad)
 
 
 def test_race_reports_what_the_learners_say():
-    stream = builtin("breast-cancer", 100)
+    stream = named("breast-cancer", 100)
     field = entrants(stream)
     told = []
     results = race(stream, field, lambda name, rows: told.append((name, rows)))
@@ -53,5 +54,5 @@ def test_race_reports_what_the_learners_say():
 
 
 def test_digits_field_leaves_out_what_would_take_minutes():
-    assert "ONS, gamma = 1/4" not in entrants(builtin("digits", 20))
-    assert "AIOLI" not in entrants(builtin("digits", 20))
+    assert "ONS, gamma = 1/4" not in entrants(named("digits", 20))
+    assert "AIOLI" not in entrants(named("digits", 20))

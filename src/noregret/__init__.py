@@ -48,6 +48,8 @@ _HOME = {
     "play_bandit": "noregret.evaluate.bandit",
     "BanditTrace": "noregret.evaluate.bandit",
     "load": "noregret.persist",
+    "load_dataset": "noregret.streams.datasets",
+    "streams": "noregret.streams",
     "BadRow": "noregret.errors",
     "NoBound": "noregret.errors",
     "NoCertificate": "noregret.errors",
@@ -55,6 +57,7 @@ _HOME = {
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
+    from noregret import streams as streams
     from noregret.automatic.logistic import OnlineLogisticRegression as OnlineLogisticRegression
     from noregret.errors import BadRow as BadRow
     from noregret.errors import NoBound as NoBound
@@ -97,12 +100,14 @@ if TYPE_CHECKING:
     from noregret.second_order.gaf import GAF as GAF
     from noregret.second_order.ons import ONS as ONS
     from noregret.second_order.vovk import VovkAzouryWarmuth as VovkAzouryWarmuth
+    from noregret.streams.datasets import load_dataset as load_dataset
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'noregret' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
+    home = import_module(_HOME[name])
+    value = home if home.__name__ == f"noregret.{name}" else getattr(home, name)
     globals()[name] = value
     return value
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -21,6 +20,8 @@ from typing import Any, Literal, TypeVar
 
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+
+from noregret._cache import cache_home
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -42,16 +43,7 @@ def source_stamp() -> str:
 @cache
 def cache_folder() -> Path | None:
     """The folder of this version's compiled code, or None where the user owns no writable one."""
-    chosen = os.environ.get("NOREGRET_CACHE_DIR")
-    if chosen:
-        home = Path(chosen)
-    elif sys.platform == "win32":
-        home = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "noregret"
-    elif sys.platform == "darwin":
-        home = Path.home() / "Library" / "Caches" / "noregret"
-    else:
-        home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "noregret"
-    folder = home / f"kernels-{source_stamp()}"
+    folder = cache_home() / f"kernels-{source_stamp()}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:

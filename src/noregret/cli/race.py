@@ -27,10 +27,10 @@ def race(
 
     from noregret.race import entrants
     from noregret.race import race as run_race
-    from noregret.streams import builtin
+    from noregret.streams import stream as named_stream
 
     console = Console()
-    played = builtin(stream.value, rows, seed)
+    played = named_stream(stream.value, rows, seed)
     field = entrants(played)
     console.print(f"[bold]{played.name}[/bold]: {played.about}")
     with Progress(

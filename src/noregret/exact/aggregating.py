@@ -110,8 +110,8 @@ class AggregatingForecaster(RememberingClassifier):
     Examples
     --------
     >>> from noregret import AggregatingForecaster
-    >>> from noregret.streams import builtin
-    >>> stream = builtin("adversarial", rows=1000)
+    >>> from noregret.streams import adversarial
+    >>> stream = adversarial(1000)
     >>> learner = AggregatingForecaster(radius=stream.radius)
     >>> p = learner.predict_then_learn(stream.X, stream.y)
     >>> print(f"regret <= {learner.regret_certificate():.2f} <= {learner.regret_bound():.2f}")

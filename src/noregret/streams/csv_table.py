@@ -1,0 +1,158 @@
+"""CSV: records that may span lines, each with the line it begins on; text until its kind is known.
+
+A block without quotes goes to pyarrow as it is. One with quotes, or with which something is wrong, is taken apart
+record by record, which tells exactly where.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from noregret.streams import kinds
+from noregret.streams.sources import at_once, plain
+from noregret.streams.tables import Chunk, Table
+from noregret.streams.types import BadLine
+
+LONGEST = 1 << 17  # bytes of a record over several lines: a quote that is never closed must not swallow the file
+
+
+class CsvTable(Table):
+    """A text table whose first line names the columns."""
+
+    def __init__(self, lines: Iterator[bytes], delimiter: str) -> None:
+        self.lines = lines
+        self.delimiter = delimiter
+        self.back: deque[bytes] = deque()  # lines given back
+        self.read = 0
+        for line in iter(self._next, None):
+            if line.strip():
+                _, fields, wrong = self._record(line)
+                break
+        else:
+            raise ValueError("the file is empty: its first line must name the columns.")
+        if wrong:
+            raise ValueError(f"line 1 must name the columns: {wrong}")
+        self.names: list[str] = [field.strip() for field in fields]
+        twice = [name for i, name in enumerate(self.names) if name in self.names[:i] or not name]
+        if twice:
+            raise ValueError(f"line 1 must name the columns, each once: {twice[0]!r} is empty or named twice.")
+
+    def _next(self) -> bytes | None:
+        line = self.back.popleft() if self.back else next(self.lines, None)
+        self.read += line is not None
+        return line
+
+    def chunks(self, rows: int) -> Iterator[Chunk]:
+        """Quick where nothing is unusual."""
+        while True:
+            before = self.read
+            wanted = at_once(rows, before)
+            lines = [self.back.popleft() for _ in range(min(wanted, len(self.back)))]
+            lines += islice(self.lines, wanted - len(lines))
+            if not lines:
+                return
+            self.read += len(lines)
+            yield self._quick(lines, before) or self._careful(lines, before)
+
+    def _quick(self, lines: list[bytes], before: int) -> Chunk | None:
+        import pyarrow as pa
+        from pyarrow import csv as pacsv
+
+        raw = b"".join(lines)
+        if b'"' in raw:
+            return None
+        text = {name: pa.string() for name in self.names}
+        try:
+            table = pacsv.read_csv(
+                pa.BufferReader(raw),
+                read_options=pacsv.ReadOptions(use_threads=False, block_size=len(raw) + 1, column_names=self.names),
+                parse_options=pacsv.ParseOptions(delimiter=self.delimiter, quote_char=False),
+                convert_options=pacsv.ConvertOptions(column_types=text, strings_can_be_null=False),
+            )
+        except pa.ArrowInvalid:
+            return None
+        if table.num_rows != len(lines):
+            return None
+        columns = {name: table[name].combine_chunks() for name in self.names}
+        places = np.arange(before + 1, before + 1 + len(lines))
+        return Chunk(columns, places, self.read, lambda i: plain(lines[i]), [])
+
+    def _careful(self, lines: list[bytes], before: int) -> Chunk:
+        import pyarrow as pa
+
+        self.back.extendleft(reversed(lines))
+        self.read = before
+        records: list[list[str]] = []
+        places: list[int] = []
+        texts: list[str] = []
+        broken: list[BadLine] = []
+        while self.read < before + len(lines) and (line := self._next()) is not None:
+            if not line.strip(b"\r\n"):
+                continue
+            place = self.read
+            text, fields, wrong = self._record(line)
+            if not wrong and len(fields) != len(self.names):
+                wrong = f"it has {len(fields)} fields, and the header {len(self.names)}."
+                self._give_back(text)
+            if wrong:
+                broken.append(BadLine(place, plain(line), wrong))
+            else:
+                records.append(fields)
+                places.append(place)
+                texts.append(plain(b"".join(text)))
+        by_column = zip(*records, strict=True) if records else [()] * len(self.names)
+        columns = {name: pa.array(part, pa.string()) for name, part in zip(self.names, by_column, strict=True)}
+        return Chunk(columns, np.array(places, dtype=np.int64), self.read, texts.__getitem__, broken)
+
+    def _record(self, line: bytes) -> tuple[list[bytes], list[str], str]:
+        """The lines of the record that begins here, its fields, and what is wrong with it, if anything."""
+        lines, quotes, size = [line], line.count(b'"'), len(line)
+        while quotes % 2 and size < LONGEST and (more := self._next()) is not None:
+            lines.append(more)
+            quotes += more.count(b'"')
+            size += len(more)
+        wrong = "a quote is opened and never closed." if quotes % 2 else ""
+        fields: list[str] = []
+        try:
+            text = [part.decode() for part in lines]
+            fields = next(csv.reader(text, delimiter=self.delimiter, strict=True), []) if not wrong else []
+        except UnicodeDecodeError as error:
+            wrong = f"it is not UTF-8 text ({error.reason}): save the file as UTF-8."
+        except csv.Error as error:
+            wrong = f"it is no CSV ({error})."
+        if wrong:
+            self._give_back(lines)
+        return lines, fields, wrong
+
+    def _give_back(self, lines: list[bytes]) -> None:
+        """Of a bad record only its first line is given up: the quote that joined the others may be astray."""
+        self.back.extendleft(reversed(lines[1:]))
+        self.read -= len(lines) - 1
+
+    def guess(self, parts: list[Any]) -> str:
+        """From text."""
+        return kinds.guess(_together(parts))
+
+    def guess_label(self, parts: list[Any]) -> str:
+        """From text."""
+        return kinds.guess_label(_together(parts))
+
+    def convert(self, part: Any, kind: str) -> tuple[Any, kinds.Bad]:
+        """From text."""
+        return kinds.convert(part, kind)
+
+    def shown(self, part: Any, i: int) -> str:
+        """The text itself."""
+        return str(part[i].as_py())
+
+
+def _together(parts: list[Any]) -> Any:
+    import pyarrow as pa
+
+    return pa.concat_arrays(parts) if parts else pa.array([], pa.string())

@@ -1,0 +1,131 @@
+"""What a column holds, guessed from a sample of text, and text turned into it.
+
+number     float64; null where missing
+truth      true or false, as 1.0 and 0.0
+time       dates and times (ISO 8601; UTC if no zone is said) as seconds since 1970
+whole      whole numbers: labels only
+category   text
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+KINDS = ("number", "truth", "time", "category")
+WORDS = {"number": "no number", "truth": "neither true nor false", "time": "no date", "whole": "no whole number"}
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
+NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)$"
+WHOLE = r"^[+-]?\d{1,18}$"
+TRUTH = r"^([tT]rue|TRUE|[fF]alse|FALSE)$"
+TIME = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$"
+MOST = 0.9  # a column is what this share of its sample is, and the rest are bad rows
+
+Bad = np.ndarray[Any, Any]  # of truth values, one a row
+
+
+def trimmed(text: Any) -> Any:
+    """Strings without space around them, null where missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = pc.utf8_trim_whitespace(text)
+    return pc.if_else(pc.is_in(text, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), text)
+
+
+def guess(text: Any, numbers: bool = True) -> str:
+    """What most of the text is; numbers where all is missing. Without `numbers` a time or a category."""
+    known = trimmed(text).drop_null()
+    if len(known) == 0:
+        return "number"
+    for kind, pattern in (("number", NUMBER), ("truth", TRUTH), ("time", TIME)):
+        if (numbers or kind == "time") and _share(known, pattern) >= MOST:
+            return kind
+    return "category"
+
+
+def guess_label(text: Any) -> str:
+    """Whole numbers or numbers if all labels are, else categories: text stays text."""
+    known = trimmed(text).drop_null()
+    for kind, pattern in (("whole", WHOLE), ("number", NUMBER)):
+        if len(known) and _share(known, pattern) == 1.0:
+            return kind
+    return "category"
+
+
+def _share(known: Any, pattern: str) -> float:
+    import pyarrow.compute as pc
+
+    return pc.sum(pc.match_substring_regex(known, pattern)).as_py() / len(known)
+
+
+def convert(text: Any, kind: str) -> tuple[Any, Bad]:
+    """Text to values of the kind, null where missing; and which of them do not fit, infinity included."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    known = trimmed(text)
+    if kind == "category":
+        values = pc.if_else(pc.is_valid(known), text, pa.scalar(None, pa.string()))
+        return values, np.zeros(len(text), dtype=bool)
+    try:
+        if kind == "number":
+            return finite(pc.cast(known, pa.float64()))
+        if kind == "whole":
+            return pc.cast(known, pa.int64()), np.zeros(len(text), dtype=bool)
+    except pa.ArrowInvalid:
+        pass  # some value does not fit, or begins with a plus: look at each
+    found = [None if value is None else _SINGLY[kind](value) for value in known.to_pylist()]
+    bad = np.array([value is _UNFIT for value in found], dtype=bool)
+    values = pa.array(
+        [None if value is _UNFIT else value for value in found], pa.int64() if kind == "whole" else pa.float64()
+    )
+    if kind == "whole":
+        return values, bad
+    values, infinite = finite(values)
+    return values, bad | infinite
+
+
+def finite(values: Any) -> tuple[Any, Bad]:
+    """Numbers with null for NaN, and which are infinite."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+    infinite = pc.fill_null(pc.is_inf(values), False)
+    return values, np.asarray(infinite.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+class _Unfit:
+    """What a value becomes that is not of its kind."""
+
+
+_UNFIT = _Unfit()
+
+
+def _number(value: str) -> Any:
+    return float(value) if re.match(NUMBER, value) else _UNFIT
+
+
+def _whole(value: str) -> Any:
+    return int(value) if re.match(WHOLE, value) else _UNFIT
+
+
+def _truth(value: str) -> Any:
+    return float(value[0] in "tT") if re.match(TRUTH, value) else _UNFIT
+
+
+def _time(value: str) -> Any:
+    try:
+        when = datetime.fromisoformat(value) if re.match(TIME, value) else None
+    except ValueError:
+        when = None
+    if when is None:
+        return _UNFIT
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+_SINGLY = {"number": _number, "whole": _whole, "truth": _truth, "time": _time}

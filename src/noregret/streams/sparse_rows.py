@@ -1,0 +1,85 @@
+"""Lines of sparse features to blocks: what svmlight and VW text share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from noregret._types import Array
+from noregret.streams.ledger import Ledger
+from noregret.streams.sources import SAMPLE, at_once, plain
+from noregret.streams.types import BadLine, Block
+
+
+class Parsed(NamedTuple):
+    """Lines that were understood."""
+
+    X: Any  # CSR
+    y: Array  # NaN where a label is missing
+    weight: Array | None
+    why: dict[int, str]  # rows that were not: zeros in X
+
+
+class SparseFormat(ABC):
+    """How a line is read."""
+
+    @abstractmethod
+    def parse(self, lines: list[bytes]) -> Parsed:
+        """Rows of as many columns as there happen to be."""
+
+    @abstractmethod
+    def settle(self, X: Any) -> None:
+        """Learn from the first rows what all others are held to."""
+
+    @abstractmethod
+    def fit(self, X: Any, why: dict[int, str]) -> Any:
+        """The same rows with the settled number of columns; reasons are added for those that do not fit."""
+
+
+class _Lines(NamedTuple):
+    rows: list[bytes]
+    places: list[int]
+    consumed: int
+
+
+def sparse_blocks(
+    how: SparseFormat, lines: Iterator[bytes], labelled: bool, rows: int, ledger: Ledger
+) -> Iterator[Block]:
+    """The blocks of a sparse file."""
+    chunks = _chunks(lines, rows)
+    sample: list[tuple[_Lines, Parsed]] = []
+    while (not sample or sample[-1][0].consumed < SAMPLE) and (chunk := next(chunks, None)) is not None:
+        sample.append((chunk, how.parse(chunk.rows)))
+    for _, parsed in sample:
+        how.settle(parsed.X)
+    known = [parsed.y[np.isfinite(parsed.y)] for _, parsed in sample]
+    whole = bool(known) and all((y == np.rint(y)).all() for y in known)
+    first = 0
+    for some, parsed in chain(sample, ((chunk, how.parse(chunk.rows)) for chunk in chunks)):
+        why = dict(parsed.why)
+        X = how.fit(parsed.X, why)
+        for i in np.flatnonzero(~np.isfinite(parsed.y)).tolist() if labelled else ():
+            why.setdefault(i, "it has no label." if np.isnan(parsed.y[i]) else "its label is not finite.")
+        for i in np.flatnonzero(parsed.y != np.rint(parsed.y)).tolist() if labelled and whole else ():
+            why.setdefault(i, f"its label is {parsed.y[i]}, and the first labels are whole numbers.")
+        for i in sorted(why):
+            ledger.add(BadLine(some.places[i], plain(some.rows[i]), why[i]))
+        good = np.setdiff1d(np.arange(len(some.rows)), list(why))
+        if len(good):
+            y = parsed.y[good].astype(np.int64 if whole else np.float64) if labelled else None
+            weight = None if parsed.weight is None else parsed.weight[good]
+            yield Block(X[good] if why else X, y, weight, first, some.consumed)
+            first += len(good)
+
+
+def _chunks(lines: Iterator[bytes], rows: int) -> Iterator[_Lines]:
+    """Lines with something on them, and their numbers."""
+    read = 0
+    while some := list(islice(lines, at_once(rows, read))):
+        kept = [(line, read + i) for i, line in enumerate(some, start=1) if line.split(b"#", 1)[0].strip()]
+        read += len(some)
+        yield _Lines([line for line, _ in kept], [place for _, place in kept], read)
