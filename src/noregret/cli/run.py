@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from noregret.cli.exits import DATA, INTERRUPTED, clean_errors
+from noregret.cli.exits import INTERRUPTED, clean_errors
 
 
 class OnBad(StrEnum):
@@ -46,7 +46,9 @@ def run(
     forecasts: Annotated[Kind, typer.Option(help="How forecasts are written.")] = Kind.parquet,
     format: Annotated[str | None, typer.Option(help=FORMAT)] = None,
     weight: Annotated[str | None, typer.Option(help="The column of weights.")] = None,
-    classes: Annotated[str | None, typer.Option(help="The labels, a,b,c, where the first rows may not show all.")] = None,
+    classes: Annotated[
+        str | None, typer.Option(help="The labels, a,b,c, where the first rows may not show all.")
+    ] = None,
     bits: Annotated[int, typer.Option(min=1, max=30, help="VW features are hashed into 2^bits columns.")] = 18,
     checkpoint_every: Annotated[int, typer.Option(min=1, help="Rows between two checkpoints.")] = 100_000,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")] = False,

@@ -18,7 +18,7 @@ from noregret._types import Array
 from noregret.base import OnlineLearner
 from noregret.domains import Competition, Domain
 from noregret.errors import NoBound
-from noregret.evaluate.play import _bar, _cuts
+from noregret.evaluate.play import _bar, marks
 from noregret.evaluate.trace import ByName
 from noregret.labels import Labels, as_labels
 from noregret.reductions.bandit_multiclass import BanditMulticlass
@@ -75,7 +75,7 @@ def play_bandit(
         raise ValueError(f"X has shape {rows.shape} and y {labels.shape}: give a label a row, one row or more.")
     stream = HiddenStream(rows, labels)
     games = [BanditGame(name, learner, labels) for name, learner in field_.items()]
-    cuts = _cuts(checkpoints)
+    cuts = marks(checkpoints)
     cut: float = next(cuts, math.inf)
     with _bar(progress, labels.size) as advance:
         for t in range(labels.size):

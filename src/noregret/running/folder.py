@@ -55,8 +55,8 @@ class Folder:
 
         if self._forecasts:
             table = pa.concat_tables(self._forecasts, promote_options="permissive")
-            with ipc.new_file(str(self._part(number)), table.schema) as writer:
-                writer.write_table(table)
+            with ipc.new_file(str(self._part(number)), table.schema) as part:
+                part.write_table(table)
         with (self.unfinished / f"bad-{number:06d}.jsonl").open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(bad, ensure_ascii=False) + "\n" for bad in self._quarantined)
         self._forecasts, self._quarantined = [], []
@@ -79,17 +79,18 @@ class Folder:
 
     # ------------------------------------------------------------------ at the end
 
-    def finish(self, number: int, csv: bool, keep_bad: bool) -> None:
+    def finish(self, number: int, columns: list[str], csv: bool, keep_bad: bool) -> None:
         """Put the parts together: forecasts, the rows set aside, the model."""
         import pyarrow as pa
         from pyarrow import ipc
 
         parts = [self._part(i) for i in range(1, number + 1) if self._part(i).exists()]
         schema = pa.unify_schemas([ipc.open_file(str(path)).schema for path in parts], promote_options="permissive")
+        schema = pa.schema([schema.field(name) for name in columns])
         end = self.path / ("forecasts.csv" if csv else "forecasts.parquet")
-        with writer(end, schema, csv) as writer:
+        with writer(end, schema, csv) as file:
             for table in _even(_tables(parts, schema)):
-                writer.write_table(table)
+                file.write_table(table)
         if keep_bad:
             with (self.path / "quarantine.jsonl").open("wb") as file:
                 for i in range(1, number + 1):

@@ -13,8 +13,8 @@ from sklearn.base import is_regressor
 
 from noregret.persist import load
 from noregret.running.folder import writer
-from noregret.running.run import Progress
 from noregret.running.rows import rows_for
+from noregret.running.run import Progress
 from noregret.streams import read
 
 

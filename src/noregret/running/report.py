@@ -30,7 +30,11 @@ def rows_again(run: Run) -> tuple[Any, Any, str]:
     if settings.source == "-":
         return None, None, "standard input cannot be read a second time"
     if settings.weight is not None or run.bad_of_learner or Path(settings.model).is_file():
-        return None, None, "comparators are for rows of weight 1, all of them learned from, by a learner that began here"
+        return (
+            None,
+            None,
+            "comparators are for rows of weight 1, all of them learned from, by a learner that began here",
+        )
     if run.score.rows * _width(learner) > END:
         return None, None, f"{run.score.rows:,} rows are too many for a second look"
     run.reading._skip = 0
@@ -188,6 +192,7 @@ def page(summary: dict[str, Any], pictures: list[str], run: Run) -> str:
 <p>Every row was forecast before its label was used. The best in hindsight is the best fixed model of the set that the
 learner competes with, chosen with all rows known; the certificate says how far above its loss the learner can be.</p>
 <pre>{html.escape(told)}</pre>
-<p>Forecasts, trace and model are beside this page; <code>noregret predict model.npz DATA</code> forecasts other rows.</p>
+<p>Forecasts, trace and model are beside this page. <code>noregret predict model.npz DATA</code> forecasts other
+rows.</p>
 </body></html>
 """

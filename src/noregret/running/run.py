@@ -16,7 +16,7 @@ from noregret.persist import load
 from noregret.running.folder import Folder
 from noregret.running.recipe import learner_of
 from noregret.running.rows import labels_for, number_of, part, rows_for
-from noregret.running.score import Score, as_table
+from noregret.running.score import Score, as_table, columns_of
 from noregret.streams import BadLine, Reading, read
 
 DEFAULT = 'OnlineLogisticRegression(missing="mean")'
@@ -115,7 +115,9 @@ class Run:
         with _asked_to_stop() as stop:
             for block in self.reading:
                 self._columns, self._format = self.reading.columns, self.reading.format
-                self._learn(rows_for(self.learner, block.X), labels_for(self.learner, block.y), block.weight, block.first)
+                self._learn(
+                    rows_for(self.learner, block.X), labels_for(self.learner, block.y), block.weight, block.first
+                )
                 self._rows, self._lines = block.first + number_of(block.X), block.lines
                 certificate = self.score.checkpoints[-1].certificate if self.score.checkpoints else float("nan")
                 tell(Progress(self._rows, self._lines, self.score.mean_loss, certificate))
@@ -129,19 +131,11 @@ class Run:
         self._write_checkpoint()
 
     def _learn(self, X: Any, y: Any, weight: Any, first: int) -> None:
-        """The rows of a block, up to each line of the trace."""
-        at, n = 0, number_of(X)
-        while at < n:
-            some = slice(at, min(n, at + max(self.score.room(), 1)))
-            self._learn_some(part(X, some), y[some], None if weight is None else weight[some], first + at)
-            at = some.stop
-
-    def _learn_some(self, X: Any, y: Any, weight: Any, first: int) -> None:
         """Some rows; where one of them is bad and may be left out, the halves, so that it is found."""
         n = number_of(X)
         try:
-            declared = self._declared(y)
-            out, targets = self.learner._play(X, y, declared, weight, keep=True)
+            with self.score.watching():
+                out, targets = self.learner._play(X, y, self._declared(y), weight, keep=True)
         except BadRow as error:
             if self.settings.on_bad == "error":
                 raise BadRow(f"rows {first} to {first + n - 1} of {self.settings.source}: {error}") from None
@@ -150,9 +144,7 @@ class Run:
                 self.folder.add_bad({"row": first, "why": str(error)})
                 return
             for some in (slice(0, n // 2), slice(n // 2, n)):
-                self._learn_some(
-                    part(X, some), y[some], None if weight is None else weight[some], first + some.start
-                )
+                self._learn(part(X, some), y[some], None if weight is None else weight[some], first + some.start)
             return
         forecasts = self.learner._said(out)
         self.score.add(forecasts, targets)
@@ -198,7 +190,7 @@ class Run:
 
     def finish(self, csv: bool) -> None:
         """Forecasts, rows set aside and the model, each in one file."""
-        self.folder.finish(self._number, csv, self.settings.on_bad == "quarantine")
+        self.folder.finish(self._number, columns_of(self.score), csv, self.settings.on_bad == "quarantine")
 
 
 def fingerprint(source: str) -> str:

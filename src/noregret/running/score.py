@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from noregret.errors import NoBound, NoCertificate
 from noregret.evaluate.play import marks
 from noregret.evaluate.players import margin_as_scores
 from noregret.evaluate.trace import Checkpoint, Rows, Trace
-from noregret.scores import BRIER, LOSS, ROWS, WRONG, new_scores, score_classes, score_numbers
+from noregret.scores import LOSS, ROWS, WRONG, new_scores, score_classes, score_numbers
 
 
 class Score:
@@ -24,8 +25,10 @@ class Score:
         self.learner = learner
         self.scores, self.bins = new_scores()
         self.checkpoints: list[Checkpoint] = []
-        self._cuts = marks("log")
-        self._next = float(next(self._cuts))
+        self._marks = marks("log")
+        self._next = float(next(self._marks))
+        self._met = 0  # rows the learner has met
+        self._noted: list[tuple[int, float, float, float]] = []
 
     @property
     def kind(self) -> str:
@@ -45,39 +48,56 @@ class Score:
         column = WRONG if self.kind == "scores" else LOSS
         return float(self.scores[column] / max(self.scores[ROWS], 1.0))
 
-    def room(self) -> int:
-        """Rows up to the next line of the trace."""
-        return int(self._next) - self.rows
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """While the learner meets a block, note what it promises at the marks in it. Blocks are rows: no bit changes."""
+        learner, loop = self.learner, type(self.learner)._inner_loop
+        run = getattr(learner, loop)
+
+        def with_marks(X: Any, Y: Array, weight: Array, out: Array, *more: Any) -> None:
+            at, n = 0, X.shape[0]
+            while at < n:
+                if self._met >= self._next:
+                    self._note()
+                stop = int(min(n, at + self._next - self._met))
+                run(X[at:stop], Y[at:stop], weight[at:stop], out[at:stop], *more)
+                self._met += stop - at
+                at = stop
+
+        setattr(learner, loop, with_marks)
+        try:
+            yield
+        finally:
+            vars(learner).pop(loop, None)
+        if self._met >= self._next:
+            self._note()
+
+    def _note(self) -> None:
+        self._noted.append((self._met, float(self.learner.total_loss_), *self.promises()))
+        self._next = float(next(self._marks, math.inf))
 
     def add(self, forecasts: Array, targets: Array) -> None:
-        """Count the forecasts of some rows; at a mark, write a line."""
+        """Count the forecasts of a block that the learner met, with a line of the trace at each mark."""
+        first, at = self.rows, 0
+        for note in self._noted:
+            self._count(forecasts[at : note[0] - first], targets[at : note[0] - first])
+            self._write(note)
+            at = note[0] - first
+        self._noted.clear()
+        self._count(forecasts[at:], targets[at:])
+
+    def _count(self, forecasts: Array, targets: Array) -> None:
         if self.kind == "numbers":
             score_numbers(forecasts, targets.reshape(-1), self.scores)
         else:
-            score_classes(
-                margin_as_scores(forecasts), targets, self.kind == "probabilities", True, self.scores, self.bins
-            )
-        if self.rows >= self._next:
-            self.write()
+            kinds = self.kind == "probabilities", True
+            score_classes(margin_as_scores(forecasts), targets, *kinds, self.scores, self.bins)
 
-    def write(self) -> None:
-        """A line of the trace."""
-        while self._next <= self.rows:
-            self._next = float(next(self._cuts, math.inf))
-        if self.checkpoints and self.checkpoints[-1].rows == self.rows:
-            return
-        certificate, bound = self.promises()
+    def _write(self, note: tuple[int, float, float, float]) -> None:
+        rows, loss, certificate, bound = note
+        _, log_loss, mistakes, brier = self.scores.tolist()
         self.checkpoints.append(
-            Checkpoint(
-                rows=float(self.rows),
-                log_loss=float(self.scores[LOSS]),
-                mistakes=float(self.scores[WRONG]),
-                brier=float(self.scores[BRIER]),
-                loss=float(self.learner.total_loss_),
-                certificate=certificate,
-                bound=bound,
-                seconds=0.0,
-            )
+            Checkpoint(float(rows), log_loss, mistakes, brier, loss, certificate, bound, seconds=0.0)
         )
 
     def promises(self) -> tuple[float, float]:
@@ -94,7 +114,8 @@ class Score:
 
     def trace(self, X: Any = None, y: Any = None) -> Trace:
         """The whole score; with the rows of the run also its regret."""
-        self.write()
+        if self.checkpoints[-1:] == [] or self.checkpoints[-1].rows < self.rows:
+            self._write((self.rows, float(self.learner.total_loss_), *self.promises()))
         return Trace(
             name=type(self.learner).__name__,
             competition=self.learner.competes_with,
@@ -119,28 +140,33 @@ class Score:
         """What `as_json` told."""
         self.scores, self.bins = np.array(told["scores"]), np.array(told["bins"])
         self.checkpoints = [Checkpoint(*line) for line in told["checkpoints"]]
+        self._met = self.rows
         while self._next <= self.rows:
-            self._next = float(next(self._cuts, math.inf))
+            self._next = float(next(self._marks, math.inf))
+
+
+def columns_of(score: Score) -> list[str]:
+    """The columns of the forecasts of a run, once all classes are known."""
+    if score.kind == "numbers":
+        return ["row", "target", "forecast", "loss"]
+    prefix, before = ("p_", ["loss"]) if score.kind == "probabilities" else ("score_", [])
+    return ["row", "label", "forecast", *before, *(f"{prefix}{label}" for label in score.learner.classes_.tolist())]
 
 
 def as_table(score: Score, first: int, forecasts: Array, targets: Array, y: Any) -> Any:
     """Forecasts of some rows, as they are written down."""
     import pyarrow as pa
 
-    rows = np.arange(first, first + len(y))
+    columns: list[Any] = [np.arange(first, first + len(y)), pa.array(y.tolist())]
     if score.kind == "numbers":
-        error = (forecasts - targets.reshape(-1)) ** 2
-        return pa.table({"row": rows, "target": np.asarray(y), "forecast": forecasts, "loss": error})
-    classes = score.learner.classes_
-    values = margin_as_scores(forecasts)
-    columns: dict[str, Any] = {"row": rows, "label": pa.array(y.tolist())}
-    columns["forecast"] = pa.array(classes[values.argmax(axis=1)].tolist())
-    if score.kind == "probabilities":
-        p = (values * targets).sum(axis=1)
-        columns["loss"] = -np.log(np.maximum(p, 1e-300))
-    prefix = "p_" if score.kind == "probabilities" else "score_"
-    columns |= {f"{prefix}{label}": values[:, k] for k, label in enumerate(classes.tolist())}
-    return pa.table(columns)
+        columns += [forecasts, (forecasts - targets.reshape(-1)) ** 2]
+    else:
+        values = margin_as_scores(forecasts)
+        columns.append(pa.array(score.learner.classes_[values.argmax(axis=1)].tolist()))
+        if score.kind == "probabilities":
+            columns.append(-np.log(np.maximum((values * targets).sum(axis=1), 1e-300)))
+        columns += list(values.T)
+    return pa.table([pa.array(column) for column in columns], names=columns_of(score))
 
 
 def lines_of(trace: Trace) -> Iterator[list[Any]]:
