@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -85,3 +86,15 @@ def test_import_noregret_imports_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout
     assert "AIOLI" in done.stdout
+
+
+def test_rooms_that_the_stamp_leaves_out_have_no_kernels():
+    """So their edits cannot make compiled code stale: no kernel is there, and no file with kernels imports them."""
+    package = Path(noregret.__file__).parent
+    rooms = "|".join(_jit.WITHOUT_KERNELS)
+    for path in package.rglob("*.py"):
+        text, outside = path.read_text(), path.relative_to(package).parts[0].removesuffix(".py")
+        if outside in _jit.WITHOUT_KERNELS:
+            assert "noregret._jit" not in text, path
+        elif "noregret._jit" in text:
+            assert not re.search(rf"^(from|import) noregret\.({rooms})\b", text, re.MULTILINE), path

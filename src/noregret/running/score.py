@@ -50,7 +50,7 @@ class Score:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """While the learner meets a block, note what it promises at the marks in it. Blocks are rows: no bit changes."""
+        """While the learner meets a block, note what it promises at the marks in it. Blocks are rows."""
         learner, loop = self.learner, type(self.learner)._inner_loop
         run = getattr(learner, loop)
 
