@@ -314,6 +314,20 @@ def test_compressed_files_and_tabs(tmp_path):
         assert block.X["a"].to_pylist() == ["1,5"] and block.y.tolist() == ["x"]
 
 
+def test_semicolons_where_the_header_has_no_comma():
+    (block,) = read(io.StringIO("a;b;y\n1;2,5;x\n"), "y")
+    assert block.X.to_pydict() == {"a": [1.0], "b": ["2,5"]}
+
+
+def test_a_broken_archive_is_told_of(tmp_path):
+    raw = gzip.compress(b"a,y\n" + b"1,2\n" * 5000)
+    (tmp_path / "cut.csv.gz").write_bytes(raw[:-12])
+    (tmp_path / "plain.csv.gz").write_bytes(b"a,y\n1,2\n")
+    for name in ("cut", "plain"):
+        with pytest.raises(ValueError, match=rf"{name}\.csv\.gz is broken, or not compressed"):
+            list(read(tmp_path / f"{name}.csv.gz", "y"))
+
+
 # ---------------------------------------------------------------------- JSON lines, Parquet
 
 
