@@ -247,6 +247,25 @@ def test_without_labels():
     assert block.y is None and block.X.column_names == ["a", "b"]
 
 
+pieces = st.sampled_from(
+    ["1", "+2", "-nan", "inf", "0x1f", "x", "", ",", ",", '"', "\n", "\n", "\r", " ", "\xff", "é", "?"]
+)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.sampled_from(PIECES), max_size=40))
+def test_any_bytes_give_the_same_rows_and_bad_lines_under_any_cut(junk):
+    """A block without quotes is parsed by other code than one with them: nobody can tell."""
+    text = b"a,b,y\n" + b"1,2,0\n" * 10 + "".join(junk).encode("latin-1") + b"\n5,6,1\n"
+    seen = []
+    for rows in (2, 5, 4096):
+        reading = read(io.BytesIO(text), "y", on_bad="skip", rows_at_once=rows)
+        X, y, _ = together(reading)
+        seen.append((X.to_pydict(), y.tolist(), reading.bad, reading.columns))
+        assert X.num_rows + reading.bad_count <= text.count(b"\n")
+    assert seen[0] == seen[1] == seen[2]
+
+
 # ---------------------------------------------------------------------- lazily, and from standard input
 
 
@@ -312,6 +331,20 @@ def test_compressed_files_and_tabs(tmp_path):
     for _ in range(2):  # a file with a name can be read again
         (block,) = reading
         assert block.X["a"].to_pylist() == ["1,5"] and block.y.tolist() == ["x"]
+
+
+def test_semicolons_where_the_header_has_no_comma():
+    (block,) = read(io.StringIO("a;b;y\n1;2,5;x\n"), "y")
+    assert block.X.to_pydict() == {"a": [1.0], "b": ["2,5"]}
+
+
+def test_a_broken_archive_is_told_of(tmp_path):
+    raw = gzip.compress(b"a,y\n" + b"1,2\n" * 5000)
+    (tmp_path / "cut.csv.gz").write_bytes(raw[:-12])
+    (tmp_path / "plain.csv.gz").write_bytes(b"a,y\n1,2\n")
+    for name in ("cut", "plain"):
+        with pytest.raises(ValueError, match=rf"{name}\.csv\.gz is broken, or not compressed"):
+            list(read(tmp_path / f"{name}.csv.gz", "y"))
 
 
 # ---------------------------------------------------------------------- JSON lines, Parquet

@@ -25,13 +25,15 @@ LONGEST = 1 << 17  # bytes of a record over several lines: a quote that is never
 class CsvTable(Table):
     """A text table whose first line names the columns."""
 
-    def __init__(self, lines: Iterator[bytes], delimiter: str) -> None:
+    def __init__(self, lines: Iterator[bytes], delimiter: str | None = None) -> None:
         self.lines = lines
-        self.delimiter = delimiter
+        self.delimiter = delimiter or ","
         self.back: deque[bytes] = deque()  # lines given back
         self.read = 0
         for line in iter(self._next, None):
             if line.strip():
+                if delimiter is None:
+                    self.delimiter = next((mark for mark in ",;\t" if mark.encode() in line), ",")
                 _, fields, wrong = self._record(line)
                 break
         else:

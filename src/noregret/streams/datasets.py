@@ -236,7 +236,10 @@ def load_dataset(
         raise ValueError(f'{name} has no test part: leave out part="test".')
     wanted = [public.train, public.test] if part == "all" else [public.test if part == "test" else public.train]
     folder = cache_home() / "data" if cache is None else Path(cache)
-    loaded = [_load(name, public, each, folder, download, progress) for each in wanted if each is not None]
+    loaded = []
+    for each in wanted:
+        if each is not None:
+            loaded.append(_load(name, public, each, folder, download, progress))  # a warning is of our caller's line
     X = sparse.vstack([X for X, _ in loaded], format="csr") if len(loaded) > 1 else loaded[0][0]
     y = np.concatenate([y for _, y in loaded]).astype(np.int64)
     return Dataset(name, X if public.mostly_zero else X.toarray(), y, np.unique(y).tolist(), _about(y, X, public.about))

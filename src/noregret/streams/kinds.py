@@ -74,7 +74,7 @@ def convert(text: Any, kind: str) -> tuple[Any, Bad]:
     try:
         if kind == "number":
             return finite(pc.cast(known, pa.float64()))
-        if kind == "whole":
+        if kind == "whole" and pc.all(pc.match_substring_regex(known, WHOLE)).as_py() is not False:
             return pc.cast(known, pa.int64()), np.zeros(len(text), dtype=bool)
     except pa.ArrowInvalid:
         pass  # some value does not fit, or begins with a plus: look at each
@@ -107,6 +107,8 @@ _UNFIT = _Unfit()
 
 
 def _number(value: str) -> Any:
+    if value.lstrip("+-")[:3].lower() == "nan":  # as the cast of a whole block has it
+        return None
     return float(value) if re.match(NUMBER, value) else _UNFIT
 
 

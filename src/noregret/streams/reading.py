@@ -163,7 +163,7 @@ class Reading:
         lines = open_lines(self.source)
         if self.format == "jsonl":
             return json_table.JsonTable(lines)
-        return csv_table.CsvTable(lines, "\t" if self.format == "tsv" else ",")
+        return csv_table.CsvTable(lines, "\t" if self.format == "tsv" else None)
 
     def _sparse_blocks(self) -> Iterator[Block]:
         from noregret.streams import svmlight, vw

@@ -7,6 +7,7 @@ import gzip
 import lzma
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -70,8 +71,11 @@ def open_lines(source: Any) -> Iterator[bytes]:
     """The lines of a source, one after another as they are asked for, each with its end."""
     if is_path(source):
         path = Path(source)
-        with COMPRESSED.get(path.suffix.lower(), open)(path, "rb") as file:
-            yield from _lines(file)
+        try:
+            with COMPRESSED.get(path.suffix.lower(), open)(path, "rb") as file:
+                yield from _lines(file)
+        except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+            raise ValueError(f"{path} is broken, or not compressed as its name says ({error}).") from error
     else:
         yield from _lines(sys.stdin.buffer if isinstance(source, str) else source)
 
