@@ -11,6 +11,7 @@ except ImportError:  # pragma: no cover - exercised by a test in a subprocess
     sys.exit('The noregret command needs typer and rich: pip install "noregret[cli]"')
 
 from noregret import __version__
+from noregret.cli.doctor import doctor, warmup
 from noregret.cli.race import race
 from noregret.cli.run import predict, run
 
@@ -37,6 +38,8 @@ def command(
 app.command()(race)
 app.command()(run)
 app.command()(predict)
+app.command()(doctor)
+app.command()(warmup)
 
 
 def main() -> None:
