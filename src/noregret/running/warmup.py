@@ -13,7 +13,7 @@ EXAMPLES = {  # of learners that are made of others, or of functions
     "Mixture": "Mixture([AIOLI(), AIOLI()])",
     "Hedge": "Hedge([OGD(), OGD()])",
     "OneVsRest": "OneVsRest(AIOLI())",
-    "AggregatingForecaster": 'AggregatingForecaster(method="langevin", n_samples=4)',
+    "AggregatingForecaster": 'AggregatingForecaster(method="langevin", n_samples=16)',
 }
 
 
@@ -41,7 +41,7 @@ def games() -> Iterator[tuple[str, Any, list[int]]]:
 
 def rows() -> np.ndarray[Any, Any]:
     """A few rows."""
-    found: np.ndarray[Any, Any] = np.random.default_rng(0).normal(size=(12, 2))
+    found: np.ndarray[Any, Any] = np.random.default_rng(0).uniform(-0.5, 0.5, size=(12, 2))
     return found
 
 
