@@ -12,9 +12,11 @@ from noregret import bounds, validate
 from noregret._jit import inlined_kernel, kernel
 from noregret._types import Array
 from noregret.domains import Ball, Competition
+from noregret.second_order import panels
 from noregret.second_order.curvature import kappa
 from noregret.second_order.forecasts import solve_margin
 from noregret.second_order.learner import Constants, SurrogateClassifier
+from noregret.second_order.panels import coefficients, look_at_one
 from noregret.second_order.surrogate import flush_one, fold_one, look_one, product_one
 from noregret.tally import record
 
@@ -115,19 +117,12 @@ class AIOLI(SurrogateClassifier):
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
-        run(
-            *self.state_,
-            X,
-            Y,
-            weight,
-            c.regularization,
-            c.radius,
-            c.code,
-            c.number,
-            c.feature_bound,
-            c.virtual_weight,
-            out,
-        )
+        numbers = (c.regularization, c.radius, c.code, c.number, c.feature_bound, c.virtual_weight)
+        P, w, tally = self.state_
+        if not panels.pays(w.size, X.shape[0], 1):
+            run(P, w, tally, X, Y, weight, *numbers, out)
+            return
+        panels.play(P, w, X, 1, lambda t, panel: run_panel(panel, tally, Y[t], weight[t], *numbers, out[t]))
 
     def _forecast(self, X: Array, out: Array) -> None:
         c = self._constants
@@ -160,6 +155,40 @@ def update(w: Array, v: Array, u: Array, q: float, a: float, p: float, y: float,
     return e * ((g - c * e) * shrink) + 0.25 * g * q * (g * shrink)
 
 
+@inlined_kernel
+def meet(
+    m: float,
+    q: float,
+    size: float,
+    v: Array,
+    w: Array,
+    u: Array,
+    tally: Array,
+    Y: Array,
+    weight: Array,
+    t: int,
+    radius: float,
+    code: int,
+    number: float,
+    feature_bound: float,
+    a: float,
+    out: Array,
+) -> None:
+    """Row t: forecast, see the label, suffer the loss, update."""
+    # the curvature first, so that the processor works on it while it waits for the forecast
+    kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
+    margin, p = forecast(m, q, a)
+    out[t, 0] = -0.5 * margin
+    out[t, 1] = 0.5 * margin
+    if weight[t] == 0.0:
+        u[:] = 0.0
+    else:
+        y = Y[t, 1]
+        loss = max(margin, 0.0) - y * margin - math.log(max(p, 1.0 - p))
+        growth = update(w, v, u, q, a, p, y, kap, weight[t])
+        record(tally, weight[t], weight[t] * loss, growth, size)
+
+
 @kernel
 def run(
     P: Array,
@@ -176,24 +205,38 @@ def run(
     a: float,
     out: Array,
 ) -> None:
-    """The game over a block: forecast, see the label, suffer the loss, update."""
+    """The game over a block."""
     v, u = np.empty(w.size), np.zeros(w.size)
     for t in range(X.shape[0]):
         fold_one(P, u, X, t, v)
         m, q, square = look_one(v, w, X, t, lam)
-        size = math.sqrt(square)  # here, so that the processor works on kappa while it waits for the forecast
-        kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
-        margin, p = forecast(m, q, a)
-        out[t, 0] = -0.5 * margin
-        out[t, 1] = 0.5 * margin
-        if weight[t] == 0.0:
-            u[:] = 0.0
-            continue
-        y = Y[t, 1]
-        loss = max(margin, 0.0) - y * margin - math.log(max(p, 1.0 - p))
-        growth = update(w, v, u, q, a, p, y, kap, weight[t])
-        record(tally, weight[t], weight[t] * loss, growth, size)
+        size = math.sqrt(square)
+        meet(m, q, size, v, w, u, tally, Y, weight, t, radius, code, number, feature_bound, a, out)
     flush_one(P, u)
+
+
+@kernel
+def run_panel(
+    panel: panels.Panel,
+    tally: Array,
+    Y: Array,
+    weight: Array,
+    lam: float,
+    radius: float,
+    code: int,
+    number: float,
+    feature_bound: float,
+    a: float,
+    out: Array,
+) -> None:
+    """The same in coefficients of a panel's rows."""
+    C = np.empty((1, panel.omega.size))
+    for t in range(weight.size):
+        coefficients(panel, t, C)
+        c, w, u = C[0], panel.omega, panel.U[t]
+        m, q, square = look_at_one(panel, t, c, lam)
+        size = math.sqrt(square)
+        meet(m, q, size, c, w, u, tally, Y, weight, t, radius, code, number, feature_bound, a, out)
 
 
 @kernel

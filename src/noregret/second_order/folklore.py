@@ -9,10 +9,12 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Competition, RowBall
 from noregret.losses import softmax
+from noregret.second_order import panels
 from noregret.second_order.algebra import Work, distance, dot, workspace
 from noregret.second_order.curvature import kappa
 from noregret.second_order.forecasts import solve_logits
 from noregret.second_order.learner import SurrogateClassifier
+from noregret.second_order.panels import coefficients, look_at
 from noregret.second_order.surrogate import absorb, flush, fold, helmert, look, product
 from noregret.tally import record
 
@@ -88,20 +90,14 @@ class FOLKLORE(SurrogateClassifier):
         return bounds.folklore(**self._theorem(n), n_classes=self._n_classes)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        c = self._constants
-        run(
-            *self.state_,
-            X,
-            Y,
-            weight,
-            helmert(self._n_classes),
-            c.regularization,
-            c.radius,
-            c.code,
-            c.number,
-            c.feature_bound,
-            out,
-        )
+        c, H = self._constants, helmert(self._n_classes)
+        numbers = (H, c.regularization, c.radius, c.code, c.number, c.feature_bound)
+        P, w, tally = self.state_
+        r = self._n_classes - 1
+        if not panels.pays(w.size, X.shape[0], r):
+            run(P, w, tally, X, Y, weight, *numbers, out)
+            return
+        panels.play(P, w, X, r, lambda t, panel: run_panel(panel, tally, Y[t], weight[t], *numbers, out[t]))
 
     def _forecast(self, X: Array, out: Array) -> None:
         forecast_block(*self.state_, X, helmert(self._n_classes), self._constants.regularization, out)
@@ -116,6 +112,34 @@ def forecast(work: Work, z: Array) -> None:
         e[a] = m[a] + 0.25 * Q[a, a]
     solve_logits(e, Q, z, p, work)
     distance(z, m, e)
+
+
+@kernel
+def meet(
+    V: Array,
+    w: Array,
+    U: Array,
+    size: float,
+    tally: Array,
+    y: Array,
+    weight: float,
+    H: Array,
+    radius: float,
+    code: int,
+    number: float,
+    feature_bound: float,
+    work: Work,
+    z: Array,
+) -> None:
+    """One row: forecast, see the label, suffer the loss, update."""
+    forecast(work, z)
+    if weight == 0.0:
+        U[:] = 0.0
+        return
+    loss = softmax(z, work.p) - dot(y, z)
+    kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), z.size)
+    growth = absorb(V, w, U, H, y, kap, weight, work)
+    record(tally, weight, weight * loss, growth, size)
 
 
 @kernel
@@ -134,22 +158,38 @@ def run(
     feature_bound: float,
     out: Array,
 ) -> None:
-    """The game over a block: forecast, see the label, suffer the loss, update."""
+    """The game over a block."""
     K, r = H.shape
     V, U, work = np.empty((r, w.size)), np.zeros((r, w.size)), workspace(K)
     for t in range(X.shape[0]):
-        x, y, z = X[t], Y[t], out[t]
-        fold(P, U, x, V)
-        size = look(V, w, x, H, lam, work.m, work.Q)
-        forecast(work, z)
-        if weight[t] == 0.0:
-            U[:] = 0.0
-            continue
-        loss = softmax(z, work.p) - dot(y, z)
-        kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), K)
-        growth = absorb(V, w, U, H, y, kap, weight[t], work)
-        record(tally, weight[t], weight[t] * loss, growth, size)
+        fold(P, U, X[t], V)
+        size = look(V, w, X[t], H, lam, work)
+        meet(V, w, U, size, tally, Y[t], weight[t], H, radius, code, number, feature_bound, work, out[t])
     flush(P, U)
+
+
+@kernel
+def run_panel(
+    panel: panels.Panel,
+    tally: Array,
+    Y: Array,
+    weight: Array,
+    H: Array,
+    lam: float,
+    radius: float,
+    code: int,
+    number: float,
+    feature_bound: float,
+    out: Array,
+) -> None:
+    """The same in coefficients of a panel's rows."""
+    K, r = H.shape
+    C, work = np.empty((r, panel.omega.size)), workspace(K)
+    for t in range(weight.size):
+        coefficients(panel, t, C)
+        size = look_at(panel, t, C, H, lam, work)
+        w, U = panel.omega, panel.U[t * r : (t + 1) * r]
+        meet(C, w, U, size, tally, Y[t], weight[t], H, radius, code, number, feature_bound, work, out[t])
 
 
 @kernel
@@ -158,5 +198,5 @@ def forecast_block(P: Array, w: Array, tally: Array, X: Array, H: Array, lam: fl
     V, work = np.empty((H.shape[1], w.size)), workspace(H.shape[0])
     for t in range(X.shape[0]):
         product(P, X[t], V)
-        look(V, w, X[t], H, lam, work.m, work.Q)
+        look(V, w, X[t], H, lam, work)
         forecast(work, out[t])

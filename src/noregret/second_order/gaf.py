@@ -13,6 +13,7 @@ from noregret._types import Array
 from noregret.domains import Ball, Competition
 from noregret.errors import NoBound
 from noregret.losses import softmax
+from noregret.second_order import panels
 from noregret.second_order.algebra import Work, distance, dot, workspace
 from noregret.second_order.curvature import kappa
 from noregret.second_order.expectation import (
@@ -24,6 +25,7 @@ from noregret.second_order.expectation import (
 )
 from noregret.second_order.forecasts import solve_logits
 from noregret.second_order.learner import Constants, SurrogateClassifier
+from noregret.second_order.panels import coefficients, look_at
 from noregret.second_order.surrogate import absorb, flush, fold, helmert, look, product
 from noregret.tally import ROWS, record
 
@@ -172,24 +174,14 @@ class GAF(SurrogateClassifier):
         return mu
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        c = self._constants
-        run(
-            *self.state_,
-            X,
-            Y,
-            weight,
-            helmert(self._n_classes),
-            c.regularization,
-            c.radius,
-            c.code,
-            c.number,
-            c.feature_bound,
-            c.method,
-            c.points,
-            c.seed,
-            c.mu,
-            out,
-        )
+        c, H = self._constants, helmert(self._n_classes)
+        numbers = (H, c.regularization, c.radius, c.code, c.number, c.feature_bound, c.method, c.points, c.seed, c.mu)
+        P, w, tally = self.state_
+        r = self._n_classes - 1
+        if not panels.pays(w.size, X.shape[0], r):
+            run(P, w, tally, X, Y, weight, *numbers, out)
+            return
+        panels.play(P, w, X, r, lambda t, panel: run_panel(panel, tally, Y[t], weight[t], *numbers, out[t]))
 
     def _forecast(self, X: Array, out: Array) -> None:
         c = self._constants
@@ -237,6 +229,40 @@ def after_label(work: Work, y: Array, weight: float) -> None:
 
 
 @kernel
+def meet(
+    V: Array,
+    w: Array,
+    U: Array,
+    size: float,
+    tally: Array,
+    y: Array,
+    weight: float,
+    H: Array,
+    radius: float,
+    code: int,
+    number: float,
+    feature_bound: float,
+    method: int,
+    points: Array,
+    seed: int,
+    mu: float,
+    work: Work,
+    log_p: Array,
+) -> None:
+    """One row: forecast, see the label, suffer the loss, update."""
+    forecast(work, H, method, points, seed, int(tally[ROWS]), mu, log_p)
+    if weight == 0.0:
+        U[:] = 0.0
+        return
+    suffered = -dot(y, log_p)
+    after_label(work, y, weight)
+    at_point = softmax(work.z, work.p) - dot(y, work.z)
+    kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), y.size)
+    growth = absorb(V, w, U, H, y, kap, weight, work) + weight * (suffered - at_point)
+    record(tally, weight, weight * suffered, growth, size)
+
+
+@kernel
 def run(
     P: Array,
     w: Array,
@@ -256,24 +282,50 @@ def run(
     mu: float,
     out: Array,
 ) -> None:
-    """The game over a block: forecast, see the label, suffer the loss, update."""
+    """The game over a block."""
     K, r = H.shape
     V, U, work = np.empty((r, w.size)), np.zeros((r, w.size)), workspace(K)
     for t in range(X.shape[0]):
-        x, y, log_p = X[t], Y[t], out[t]
-        fold(P, U, x, V)
-        size = look(V, w, x, H, lam, work.m, work.Q)
-        forecast(work, H, method, points, seed, int(tally[ROWS]), mu, log_p)
-        if weight[t] == 0.0:
-            U[:] = 0.0
-            continue
-        suffered = -dot(y, log_p)
-        after_label(work, y, weight[t])
-        at_point = softmax(work.z, work.p) - dot(y, work.z)
-        kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), K)
-        growth = absorb(V, w, U, H, y, kap, weight[t], work) + weight[t] * (suffered - at_point)
-        record(tally, weight[t], weight[t] * suffered, growth, size)
+        y, log_p = Y[t], out[t]
+        fold(P, U, X[t], V)
+        size = look(V, w, X[t], H, lam, work)
+        meet(
+            V, w, U, size, tally, y, weight[t], H, radius, code, number, feature_bound,
+            method, points, seed, mu, work, log_p,
+        )  # fmt: skip
     flush(P, U)
+
+
+@kernel
+def run_panel(
+    panel: panels.Panel,
+    tally: Array,
+    Y: Array,
+    weight: Array,
+    H: Array,
+    lam: float,
+    radius: float,
+    code: int,
+    number: float,
+    feature_bound: float,
+    method: int,
+    points: Array,
+    seed: int,
+    mu: float,
+    out: Array,
+) -> None:
+    """The same in coefficients of a panel's rows."""
+    K, r = H.shape
+    C, work = np.empty((r, panel.omega.size)), workspace(K)
+    for t in range(weight.size):
+        y, log_p = Y[t], out[t]
+        coefficients(panel, t, C)
+        size = look_at(panel, t, C, H, lam, work)
+        w, U = panel.omega, panel.U[t * r : (t + 1) * r]
+        meet(
+            C, w, U, size, tally, y, weight[t], H, radius, code, number, feature_bound,
+            method, points, seed, mu, work, log_p,
+        )  # fmt: skip
 
 
 @kernel
@@ -294,5 +346,5 @@ def forecast_block(
     V, work = np.empty((H.shape[1], w.size)), workspace(H.shape[0])
     for t in range(X.shape[0]):
         product(P, X[t], V)
-        look(V, w, X[t], H, lam, work.m, work.Q)
+        look(V, w, X[t], H, lam, work)
         forecast(work, H, method, points, seed, int(tally[ROWS]), mu, out[t])

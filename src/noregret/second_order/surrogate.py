@@ -215,22 +215,33 @@ def flush_one(P: Array, u: Array) -> None:
 
 
 @kernel
-def look(V: Array, w: Array, x: Array, H: Array, lam: float, m: Array, Q: Array) -> float:
+def look(V: Array, w: Array, x: Array, H: Array, lam: float, work: Work) -> float:
     """m = W x and Q = (I ⊗ x)^T P (I ⊗ x), lifted from the r reduced to the K logit coordinates; returns |x|."""
-    K, r = H.shape
-    d = x.size
+    r, d = V.shape[0], x.size
     square = dot(x, x)
-    m[:] = 0.0
     for k in range(r):
-        reduced = dot(w[k * d : (k + 1) * d], x)
-        for a in range(K):
-            m[a] += H[a, k] * reduced
+        work.small[k] = dot(w[k * d : (k + 1) * d], x)
         if is_noise(dot(V[k, k * d : (k + 1) * d], x), square, lam):
             V[:] = 0.0
-    Q[:] = 0.0
     for k in range(r):
         for l in range(k + 1):
-            entry = dot(V[k, l * d : (l + 1) * d], x)
+            work.M[k, l] = dot(V[k, l * d : (l + 1) * d], x)
+    lift(work, H, square, lam)
+    return math.sqrt(square)
+
+
+@kernel
+def lift(work: Work, H: Array, square: float, lam: float) -> None:
+    """m and Q in the K logit coordinates, from work.small and the lower triangle of work.M in the r reduced ones."""
+    K, r = H.shape
+    m, Q = work.m, work.Q
+    m[:] = 0.0
+    Q[:] = 0.0
+    for k in range(r):
+        for a in range(K):
+            m[a] += H[a, k] * work.small[k]
+        for l in range(k + 1):
+            entry = work.M[k, l]
             if l == k and square > ROUNDING_SHOWS * lam:
                 entry += 1e-10 * square / lam  # lest another direction than these r be noise
             for a in range(K):
@@ -239,7 +250,6 @@ def look(V: Array, w: Array, x: Array, H: Array, lam: float, m: Array, Q: Array)
                         Q[a, b] += H[a, k] * entry * H[b, k]
                     else:
                         Q[a, b] += (H[a, k] * H[b, l] + H[a, l] * H[b, k]) * entry
-    return math.sqrt(square)
 
 
 @kernel

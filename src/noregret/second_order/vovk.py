@@ -11,12 +11,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from noregret import bounds, validate
-from noregret._jit import kernel
+from noregret._jit import inlined_kernel, kernel
 from noregret._types import Array
 from noregret.base import OnlineRegressor
 from noregret.domains import Competition, WholeSpace
 from noregret.errors import NoBound, NoCertificate
+from noregret.second_order import panels
 from noregret.second_order.learner import require_precision
+from noregret.second_order.panels import coefficients, look_at_one
 from noregret.second_order.surrogate import flush_one, fold_one, look_one, merged, product_one
 from noregret.tally import EXCESS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
 
@@ -133,7 +135,12 @@ class VovkAzouryWarmuth(OnlineRegressor):
         )
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        run(*self.state_, X, Y, weight, self._constants.regularization, out)
+        P, w, tally = self.state_
+        lam = self._constants.regularization
+        if not panels.pays(w.size, X.shape[0], 1):
+            run(P, w, tally, X, Y, weight, lam, out)
+            return
+        panels.play(P, w, X, 1, lambda t, panel: run_panel(panel, tally, Y[t], weight[t], lam, out[t]))
 
     def _forecast(self, X: Array, out: Array) -> None:
         forecast_block(*self.state_, X, self._constants.regularization, out)
@@ -151,22 +158,53 @@ def update(w: Array, v: Array, u: Array, m: float, q: float, y: float, weight: f
     return step * (y - m)
 
 
+@inlined_kernel
+def meet(
+    m: float,
+    q: float,
+    size: float,
+    v: Array,
+    w: Array,
+    u: Array,
+    tally: Array,
+    Y: Array,
+    weight: Array,
+    t: int,
+    out: Array,
+) -> None:
+    """Row t: forecast, see the target, suffer the loss, update."""
+    out[t] = m / (1.0 + q)
+    if weight[t] == 0.0:
+        u[:] = 0.0
+    else:
+        loss = weight[t] * (Y[t] - out[t]) ** 2
+        rise = update(w, v, u, m, q, Y[t], weight[t])
+        record(tally, weight[t], loss, loss - rise, size)
+        tally[HIGHEST] = max(tally[HIGHEST], abs(Y[t]))
+
+
 @kernel
 def run(P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, lam: float, out: Array) -> None:
-    """The game over a block: forecast, see the target, suffer the loss, update."""
+    """The game over a block."""
     v, u = np.empty(w.size), np.zeros(w.size)
     for t in range(X.shape[0]):
         fold_one(P, u, X, t, v)
         m, q, square = look_one(v, w, X, t, lam)
-        out[t] = m / (1.0 + q)
-        if weight[t] == 0.0:
-            u[:] = 0.0
-            continue
-        loss = weight[t] * (Y[t] - out[t]) ** 2
-        rise = update(w, v, u, m, q, Y[t], weight[t])
-        record(tally, weight[t], loss, loss - rise, math.sqrt(square))
-        tally[HIGHEST] = max(tally[HIGHEST], abs(Y[t]))
+        size = math.sqrt(square)
+        meet(m, q, size, v, w, u, tally, Y, weight, t, out)
     flush_one(P, u)
+
+
+@kernel
+def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, lam: float, out: Array) -> None:
+    """The same in coefficients of a panel's rows."""
+    C = np.empty((1, panel.omega.size))
+    for t in range(weight.size):
+        coefficients(panel, t, C)
+        c, w, u = C[0], panel.omega, panel.U[t]
+        m, q, square = look_at_one(panel, t, c, lam)
+        size = math.sqrt(square)
+        meet(m, q, size, c, w, u, tally, Y, weight, t, out)
 
 
 @kernel

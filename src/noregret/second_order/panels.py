@@ -1,0 +1,158 @@
+r"""Blocked exact updates: a panel of rows at the speed of matrix products, with the forecasts of row by row.
+
+Row by row a second-order learner streams P through the processor once a row, and for large P memory is what it waits
+for. For b rows at once, let :math:`V_0 = P\,(I \otimes x_s)` for all of them and :math:`G` the products of :math:`V_0`
+with the rows: two matrix products. Within the panel every vector that a row needs is a combination of the rows of
+:math:`V_0`: of :math:`V = P_t\,(I \otimes x_t)` only the coefficients C are kept,
+
+.. math:: C_t = E_t - \sum_i u_i\,(u_i \cdot g_t), \qquad m = m_0 + \omega \cdot g_t, \qquad Q = C_t\,g_t^T,
+
+with :math:`g_t` the rows of G for row t, :math:`u_i` the coefficients of the updates so far and :math:`\omega` those of
+the leader's steps. Updates form linear combinations of V and know nothing of its length, so a learner does with C what
+it would do with V. Labels are consumed one at a time, after each forecast. At the end of the panel
+:math:`P \leftarrow P - U^TU` and :math:`w \leftarrow w + \omega V_0` are matrix products again. The arithmetic is the
+same but for its order: forecasts agree with those of row by row to about 1e-14 of their scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import blas
+
+from noregret._jit import kernel
+from noregret._types import Array
+from noregret.second_order.algebra import Work, dot
+from noregret.second_order.surrogate import is_noise, lift
+
+RANK = 128  # rows of V_0 in a panel, about: larger ones make products faster, and the recursion slower
+TILE = 32
+LEAST_SIZE = 160
+LEAST_ROWS = 32
+
+
+class Panel(NamedTuple):
+    """What a panel of b rows knows of P and w; coefficients are ordered row by row, the r copies of a row together."""
+
+    G: Array  # (b r, b r)
+    U: Array  # (b r, b r): coefficients of the updates, a group of r a row
+    omega: Array  # (b r,)
+    m0: Array  # (b, r): W x at the start
+    square: Array  # (b,): |x|^2
+
+
+def rows_at_once(r: int) -> int:
+    """The rows of a panel."""
+    return max(8, RANK // r)
+
+
+def pays(size: int, n_rows: int, r: int) -> bool:
+    """Whether panels are faster than row by row."""
+    return size >= LEAST_SIZE and n_rows >= LEAST_ROWS
+
+
+def play(P: Array, w: Array, X: Array, r: int, meet: Callable[[slice, Panel], Any]) -> None:
+    """The game over a block: `meet(rows, panel)` plays the rows of each panel, in order."""
+    b = rows_at_once(r)
+    for first in range(0, X.shape[0], b):
+        rows = slice(first, min(first + b, X.shape[0]))
+        x = X[rows]
+        V0 = look_ahead(P, x, r)
+        panel = begin(V0, w, x, r)
+        meet(rows, panel)
+        finish(P, w, V0, panel)
+
+
+def look_ahead(P: Array, x: Array, r: int) -> Array:
+    """V_0, (r, b, size): the products of P with every row, copy by copy."""
+    (b, d), size = x.shape, P.shape[0]
+    V0 = np.empty((r, b, size))
+    for k in range(r):
+        np.matmul(x, P[k * d : (k + 1) * d], out=V0[k])
+    return V0
+
+
+def begin(V0: Array, w: Array, x: Array, r: int) -> Panel:
+    """The panel before its first row."""
+    b, d = x.shape
+    rank = r * b
+    flat = V0.reshape(rank, -1)
+    G = np.empty((r, b, r, b))
+    for l in range(r):
+        G[:, :, l, :] = (flat[:, l * d : (l + 1) * d] @ x.T).reshape(r, b, b)
+    return Panel(
+        G=np.ascontiguousarray(G.transpose(1, 0, 3, 2)).reshape(rank, rank),
+        U=np.zeros((rank, rank)),
+        omega=np.zeros(rank),
+        m0=x @ w.reshape(r, d).T,
+        square=np.einsum("ij,ij->i", x, x),
+    )
+
+
+def finish(P: Array, w: Array, V0: Array, panel: Panel) -> None:
+    """P -= U^T U and w += omega V_0, in place."""
+    r, b, size = V0.shape
+    flat = V0.reshape(r * b, size)
+    w += np.ascontiguousarray(panel.omega.reshape(b, r).T).reshape(-1) @ flat
+    U = np.ascontiguousarray(panel.U.reshape(-1, b, r).swapaxes(1, 2)).reshape(r * b, r * b) @ flat
+    blas.dsyrk(-1.0, U.T, beta=1.0, c=P.T, lower=1, overwrite_c=1)  # of P itself the upper triangle
+    mirror(P)
+
+
+@kernel
+def mirror(P: Array) -> None:
+    """The upper triangle to the lower one, tile by tile."""
+    size = P.shape[0]
+    for i0 in range(0, size, TILE):
+        for j0 in range(i0, size, TILE):
+            for i in range(i0, min(i0 + TILE, size)):
+                for j in range(max(j0, i + 1), min(j0 + TILE, size)):
+                    P[j, i] = P[i, j]
+
+
+@kernel
+def coefficients(panel: Panel, t: int, C: Array) -> None:
+    """C = E_t - sum of u_i (u_i . g_t), the coefficients of V for row t; those beyond row t are 0."""
+    r = C.shape[0]
+    for k in range(r):
+        c, g = C[k], panel.G[t * r + k]
+        c[:] = 0.0
+        for i in range(t * r):
+            reach = (i // r + 1) * r
+            u = panel.U[i, :reach]
+            along = dot(u, g[:reach])
+            for j in range(reach):
+                c[j] -= along * u[j]
+        c[t * r + k] = 1.0
+
+
+@kernel
+def look_at_one(panel: Panel, t: int, c: Array, lam: float) -> tuple[float, float, float]:
+    """`look_one` in a panel: m, q and |x|^2 of row t; q = 0 and c = 0 where q is rounding."""
+    g = panel.G[t, : t + 1]
+    m = panel.m0[t, 0] + dot(panel.omega[: t + 1], g)
+    q = dot(c[: t + 1], g)
+    if is_noise(q, panel.square[t], lam):
+        c[:] = 0.0
+        q = 0.0
+    return m, q, panel.square[t]
+
+
+@kernel
+def look_at(panel: Panel, t: int, C: Array, H: Array, lam: float, work: Work) -> float:
+    """`look` in a panel: m and Q of row t in `work`; returns |x|."""
+    r = C.shape[0]
+    reach = (t + 1) * r
+    for k in range(r):
+        g = panel.G[t * r + k, :reach]
+        work.small[k] = panel.m0[t, k] + dot(panel.omega[:reach], g)
+        if is_noise(dot(C[k, :reach], g), panel.square[t], lam):
+            C[:] = 0.0
+    for k in range(r):
+        for l in range(k + 1):
+            work.M[k, l] = dot(C[k, :reach], panel.G[t * r + l, :reach])
+    lift(work, H, panel.square[t], lam)
+    return math.sqrt(panel.square[t])
