@@ -119,7 +119,7 @@ class AIOLI(SurrogateClassifier):
         c = self._constants
         numbers = (c.regularization, c.radius, c.code, c.number, c.feature_bound, c.virtual_weight)
         P, w, tally = self.state_
-        if not panels.pays(w.size, X.shape[0], 1):
+        if not panels.pays(w.size, X.shape[0]):
             run(P, w, tally, X, Y, weight, *numbers, out)
             return
         panels.play(P, w, X, 1, lambda t, panel: run_panel(panel, tally, Y[t], weight[t], *numbers, out[t]))

@@ -94,7 +94,7 @@ class FOLKLORE(SurrogateClassifier):
         numbers = (H, c.regularization, c.radius, c.code, c.number, c.feature_bound)
         P, w, tally = self.state_
         r = self._n_classes - 1
-        if not panels.pays(w.size, X.shape[0], r):
+        if not panels.pays(w.size, X.shape[0]):
             run(P, w, tally, X, Y, weight, *numbers, out)
             return
         panels.play(P, w, X, r, lambda t, panel: run_panel(panel, tally, Y[t], weight[t], *numbers, out[t]))

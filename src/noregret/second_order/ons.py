@@ -16,6 +16,7 @@ from noregret.base import OnlineClassifier
 from noregret.domains import Ball, Competition
 from noregret.errors import NoBound, NoCertificate
 from noregret.losses import softmax
+from noregret.second_order import panels
 from noregret.second_order.algebra import dot, norm
 from noregret.second_order.learner import require_precision
 from noregret.second_order.surrogate import flush, fold, helmert, is_noise
@@ -193,7 +194,9 @@ class ONS(OnlineClassifier):
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
-        run(*self.state_, X, Y, weight, basis(self._n_classes), c.radius, c.gamma, c.epsilon, out)
+        numbers = (basis(self._n_classes), c.radius, c.gamma, c.epsilon)
+        play = run_in_panels if panels.pays(self.state_.w.size, X.shape[0]) else run
+        play(*self.state_, X, Y, weight, *numbers, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
         self._forecast_by(self.state_.w, X, out)
@@ -262,6 +265,20 @@ def project(P: Array, w: Array, radius: float) -> None:
 
 
 @kernel
+def step_lengths(q: float, ahead: float, weight: float, gamma: float) -> tuple[float, float, float, float, float]:
+    """How far w, the leader and U go along V, and the growth of the certificate's two sums.
+
+    q = g.V, and `ahead` is how much larger g.v is at the leader than at w.
+    """
+    shrink = 1.0 / (1.0 + weight * q)
+    # the lower quadratic at the leader has slope weight (1 + gamma ahead) along g; A's inverse there is (2/gamma) P
+    half_slope = 0.5 * weight * (1.0 + gamma * ahead)
+    growth = half_slope * half_slope * (2.0 / gamma) * q * shrink - weight * ahead * (1.0 + 0.5 * gamma * ahead)
+    newton = 0.5 * weight * weight * q * shrink / gamma
+    return -weight / gamma * shrink, -half_slope * (2.0 / gamma) * shrink, math.sqrt(weight * shrink), growth, newton
+
+
+@kernel
 def update(
     P: Array,
     w: Array,
@@ -275,27 +292,35 @@ def update(
     epsilon: float,
 ) -> tuple[float, float]:
     """One Newton step from gradient g and V = P g, and the certificate's leader; returns the growth of its two sums."""
-    size = w.size
     q = dot(g, V[0])
     if is_noise(q, dot(g, g), epsilon):
         V[:] = 0.0
         q = 0.0
-    ahead = dot(g, leader) - dot(g, w)
-    shrink = 1.0 / (1.0 + weight * q)
-    # the lower quadratic at the leader has slope weight (1 + gamma ahead) along g; A's inverse there is (2/gamma) P
-    half_slope = 0.5 * weight * (1.0 + gamma * ahead)
-    growth = half_slope * half_slope * (2.0 / gamma) * q * shrink - weight * ahead * (1.0 + 0.5 * gamma * ahead)
-    root = math.sqrt(weight * shrink)
+    step, leader_step, root, growth, newton = step_lengths(q, dot(g, leader) - dot(g, w), weight, gamma)
     square = 0.0
-    for i in range(size):
-        leader[i] -= half_slope * (2.0 / gamma) * shrink * V[0, i]
-        w[i] -= weight / gamma * shrink * V[0, i]
+    for i in range(w.size):
+        leader[i] += leader_step * V[0, i]
+        w[i] += step * V[0, i]
         square += w[i] * w[i]
         U[0, i] = root * V[0, i]
     if square > radius * radius:
         flush(P, U)
         project(P, w, radius)
-    return growth, 0.5 * weight * weight * q * shrink / gamma
+    return growth, newton
+
+
+@kernel
+def slopes(z: Array, y: Array, H: Array, p: Array, s: Array) -> float:
+    """s = H^T (p - y), the gradient's factor along each copy of the row, with p = softmax(z); returns the loss."""
+    K, r = H.shape
+    loss = softmax(z, p)
+    for a in range(K):
+        loss -= y[a] * z[a]
+    for k in range(r):
+        s[k] = 0.0
+        for a in range(K):
+            s[k] += H[a, k] * (p[a] - y[a])
+    return loss
 
 
 @kernel
@@ -317,26 +342,121 @@ def run(
     K, r = H.shape
     d = X.shape[1]
     V, U = np.empty((1, w.size)), np.zeros((1, w.size))
-    g, p = np.empty(w.size), np.empty(K)
+    g, p, s = np.empty(w.size), np.empty(K), np.empty(r)
     for t in range(X.shape[0]):
         x, y, z = X[t], Y[t], out[t]
         forecast(w, x, H, z)
         if weight[t] == 0.0:
             continue
-        loss = softmax(z, p)
-        for a in range(K):
-            loss -= y[a] * z[a]
+        loss = slopes(z, y, H, p, s)
         for k in range(r):
-            slope = 0.0
-            for a in range(K):
-                slope += H[a, k] * (p[a] - y[a])
             for j in range(d):
-                g[k * d + j] = slope * x[j]
+                g[k * d + j] = s[k] * x[j]
         fold(P, U, g, V)
         growth, newton = update(P, w, leader, U, g, V, weight[t], radius, gamma, epsilon)
         record(tally, weight[t], weight[t] * loss, growth, norm(x))
         tally[NEWTON] += newton
     flush(P, U)
+
+
+def run_in_panels(
+    P: Array,
+    w: Array,
+    leader: Array,
+    tally: Array,
+    X: Array,
+    Y: Array,
+    weight: Array,
+    H: Array,
+    radius: float,
+    gamma: float,
+    epsilon: float,
+    out: Array,
+) -> None:
+    """The same by panels of rows, as far as the steps stay in the ball: a panel that leaves it is ended row by row."""
+    r = H.shape[1]
+    for rows in panels.cuts(X.shape[0], w.size, r):
+        x, y, c, z = X[rows], Y[rows], weight[rows], out[rows]
+        V0 = panels.look_ahead(P, x, r)
+        panel, leading = panels.begin(V0, w, x, r), np.zeros(r * len(x))
+        leader_m0 = x @ leader.reshape(r, -1).T
+        flat = np.ascontiguousarray(V0.swapaxes(0, 1)).reshape(r * len(x), -1)
+        lengths = (flat @ flat.T, flat @ w, float(w @ w))
+        done = run_panel(panel, leader_m0, leading, *lengths, tally, y, c, H, radius, gamma, epsilon, z)
+        leader += panels.combination(leading, V0)
+        panels.finish(P, w, V0, panel)
+        if w @ w > radius * radius:
+            project(P, w, radius)
+        if done < len(x):
+            run(P, w, leader, tally, x[done:], y[done:], c[done:], H, radius, gamma, epsilon, z[done:])
+
+
+@kernel
+def run_panel(
+    panel: panels.Panel,
+    leader_m0: Array,
+    leading: Array,
+    VV: Array,
+    Vw: Array,
+    square: float,
+    tally: Array,
+    Y: Array,
+    weight: Array,
+    H: Array,
+    radius: float,
+    gamma: float,
+    epsilon: float,
+    out: Array,
+) -> int:
+    """The game in coefficients of a panel's rows, up to a step that leaves the ball; returns the rows played.
+
+    VV, Vw and square are the products of V_0 and w with themselves and each other: they give |w| after every step.
+    """
+    K, r = H.shape
+    omega, G, U = panel.omega, panel.G, panel.U
+    c, g, p, s = np.empty(omega.size), np.empty(omega.size), np.empty(K), np.empty(r)
+    for t in range(weight.size):
+        reach, z = (t + 1) * r, out[t]
+        z[:] = 0.0
+        for k in range(r):
+            reduced = panel.m0[t, k] + dot(omega[:reach], G[t * r + k, :reach])
+            for a in range(K):
+                z[a] += H[a, k] * reduced
+        if weight[t] == 0.0:
+            continue
+        loss = slopes(z, Y[t], H, p, s)
+        c[:] = 0.0
+        g[:] = 0.0
+        ahead = 0.0
+        for k in range(r):
+            row = G[t * r + k]
+            for i in range(reach):
+                g[i] += s[k] * row[i]
+            ahead += s[k] * (leader_m0[t, k] - panel.m0[t, k])
+        ahead += dot(leading[:reach], g[:reach]) - dot(omega[:reach], g[:reach])
+        for i in range(t):
+            along = dot(U[i, :reach], g[:reach])
+            for j in range(reach):
+                c[j] -= along * U[i, j]
+        for k in range(r):
+            c[t * r + k] += s[k]
+        q = dot(c, g)
+        if is_noise(q, dot(s, s) * panel.square[t], epsilon):
+            c[:] = 0.0
+            q = 0.0
+        step, leader_step, root, growth, newton = step_lengths(q, ahead, weight[t], gamma)
+        for i in range(reach):
+            along = dot(VV[i, :reach], c[:reach])
+            square += step * c[i] * (2.0 * (Vw[i] + dot(VV[i], omega)) + step * along)
+        for i in range(reach):
+            leading[i] += leader_step * c[i]
+            omega[i] += step * c[i]
+            U[t, i] = root * c[i]
+        record(tally, weight[t], weight[t] * loss, growth, math.sqrt(panel.square[t]))
+        tally[NEWTON] += newton
+        if square > radius * radius:
+            return t + 1
+    return int(weight.size)
 
 
 @kernel

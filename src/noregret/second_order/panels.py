@@ -17,7 +17,7 @@ same but for its order: forecasts agree with those of row by row to about 1e-14 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,10 +28,22 @@ from noregret._types import Array
 from noregret.second_order.algebra import Work, dot
 from noregret.second_order.surrogate import is_noise, lift
 
-RANK = 128  # rows of V_0 in a panel, about: larger ones make products faster, and the recursion slower
-TILE = 32
-LEAST_SIZE = 160
+# Where panels pay, and how many rows of V_0 they have: more make the products faster and the recursion slower. Times
+# of row by row over those of panels, one thread (the block had 256 rows or more; size = r d):
+#
+#     two classes, d        50    100   150   200   300   500   1000   2000
+#       32 rows of V_0      0.1   0.5   1.0   1.4   1.7   2.5    2.7    5.3
+#       64                  0.2   0.7   1.1   2.6   1.8   3.3    4.4    7.9
+#      128                  0.1   0.4   1.2   1.4   1.6   3.4    4.2   11.1
+#
+#     K classes, d, K    20, 5  64, 3  20, 10  10, 20  100, 5  64, 10  50, 20
+#       size                80    128     180     190     400     576     950
+#       72 rows of V_0     0.7    0.8     0.9     1.2     3.2     3.1     3.4
+#      144                 0.5    0.5     0.8     0.8     2.8     2.8     3.1
+LEAST_SIZE = 192
 LEAST_ROWS = 32
+RANK, RANK_OF_GROUPS, RANK_OF_LARGE, LARGE = 64, 96, 128, 1500
+TILE = 32
 
 
 class Panel(NamedTuple):
@@ -44,26 +56,32 @@ class Panel(NamedTuple):
     square: Array  # (b,): |x|^2
 
 
-def rows_at_once(r: int) -> int:
-    """The rows of a panel."""
-    return max(8, RANK // r)
+def rows_at_once(size: int, r: int) -> int:
+    """The rows of a panel: a power of two, so that longer blocks are cut where shorter ones are."""
+    rank = RANK_OF_LARGE if size >= LARGE else RANK if r == 1 else RANK_OF_GROUPS
+    return max(8, 1 << ((rank // r).bit_length() - 1))
 
 
-def pays(size: int, n_rows: int, r: int) -> bool:
+def pays(size: int, n_rows: int) -> bool:
     """Whether panels are faster than row by row."""
     return size >= LEAST_SIZE and n_rows >= LEAST_ROWS
 
 
 def play(P: Array, w: Array, X: Array, r: int, meet: Callable[[slice, Panel], Any]) -> None:
     """The game over a block: `meet(rows, panel)` plays the rows of each panel, in order."""
-    b = rows_at_once(r)
-    for first in range(0, X.shape[0], b):
-        rows = slice(first, min(first + b, X.shape[0]))
+    for rows in cuts(X.shape[0], w.size, r):
         x = X[rows]
         V0 = look_ahead(P, x, r)
         panel = begin(V0, w, x, r)
         meet(rows, panel)
         finish(P, w, V0, panel)
+
+
+def cuts(n_rows: int, size: int, r: int) -> Iterator[slice]:
+    """The rows of each panel."""
+    b = rows_at_once(size, r)
+    for first in range(0, n_rows, b):
+        yield slice(first, min(first + b, n_rows))
 
 
 def look_ahead(P: Array, x: Array, r: int) -> Array:
@@ -96,10 +114,17 @@ def finish(P: Array, w: Array, V0: Array, panel: Panel) -> None:
     """P -= U^T U and w += omega V_0, in place."""
     r, b, size = V0.shape
     flat = V0.reshape(r * b, size)
-    w += np.ascontiguousarray(panel.omega.reshape(b, r).T).reshape(-1) @ flat
+    w += combination(panel.omega, V0)
     U = np.ascontiguousarray(panel.U.reshape(-1, b, r).swapaxes(1, 2)).reshape(r * b, r * b) @ flat
     blas.dsyrk(-1.0, U.T, beta=1.0, c=P.T, lower=1, overwrite_c=1)  # of P itself the upper triangle
     mirror(P)
+
+
+def combination(omega: Array, V0: Array) -> Array:
+    """omega V_0."""
+    r, b, size = V0.shape
+    found: Array = np.ascontiguousarray(omega.reshape(b, r).T).reshape(-1) @ V0.reshape(r * b, size)
+    return found
 
 
 @kernel

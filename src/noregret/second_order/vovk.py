@@ -137,7 +137,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         P, w, tally = self.state_
         lam = self._constants.regularization
-        if not panels.pays(w.size, X.shape[0], 1):
+        if not panels.pays(w.size, X.shape[0]):
             run(P, w, tally, X, Y, weight, lam, out)
             return
         panels.play(P, w, X, 1, lambda t, panel: run_panel(panel, tally, Y[t], weight[t], lam, out[t]))
