@@ -92,6 +92,7 @@ def play(
                 for game in games:
                     game.meet(rows, labels, cut)
                 advance(len(labels))
+                del rows, labels  # before the next block is made: one at a time is in memory
         for game in games:
             game.stream = stream
     traces = Traces({game.name: game.trace() for game in games})
@@ -197,6 +198,7 @@ def _blocks(
             if met == cut:
                 cut = next(cuts, math.inf)
             i = stop
+        del rows, labels
     if met == 0:
         raise ValueError("the stream is empty: there is nothing to play.")
 
