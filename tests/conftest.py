@@ -4,7 +4,7 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side: threads would wait for each other
 
-from hypothesis import settings  # noqa: E402
+from hypothesis import settings
 
 settings.register_profile("noregret", deadline=None, derandomize=True, database=None)
 settings.load_profile("noregret")
