@@ -12,7 +12,7 @@ from noregret.race.entrants import field_of
 from noregret.race.games import Source, order_of, play_game
 from noregret.race.results import Race, StreamRace
 from noregret.race.rivals import rivals_of
-from noregret.streams import NAMES
+from noregret.streams import NAMES, Stream
 from noregret.streams.whole import read_whole
 
 STREAMS = ("breast-cancer", "wine")  # two classes, and three
@@ -62,7 +62,7 @@ def race(
             raise ValueError(f"{name}={value} must be at least 1.")
     rivals = rivals_of(against)
     sources = [source_of(each, target, format) for each in _several(streams)]
-    plans = []
+    plans: list[tuple[Source, Stream, list[tuple[int, str]]]] = []
     for source in sources:
         first = order_of(source, rows, seed)
         names = [*field_of(first, learners), *(rival.name for rival in rivals)]

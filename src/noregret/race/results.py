@@ -213,12 +213,13 @@ def _line(stream: str, place: int, games: list[Game]) -> Line:
 HEADINGS = ["", "learner", "log loss", "error", "regret", "certificate", "bound", "µs a row"]
 OVERALL = "Mean place of the learners that played every stream, among themselves."
 NOTE = (
-    "All figures are medians over the orders (of the regret interval, of each of its ends). Log loss and error rate are "
-    "means over all rows, each forecast before its label was used. Regret: total loss minus that of the best fixed "
+    "All figures are medians over the orders (of the regret interval, of each of its ends). Log loss and error rate "
+    "are means over all rows, each forecast before its label was used. Regret: total loss minus that of the best fixed "
     "model in hindsight, in the learner's own loss and over its own set (of the stream's radius where it has none). "
-    "Certificate: what the learner can prove of its regret on these very rows. Bound: what its theorem says beforehand. "
-    "A dash where there is none. The learner's own loss is the log loss; where no log loss is shown, the hinge loss "
-    "(Perceptron: mistakes, against the hinge loss), and for Vovk-Azoury-Warmuth the squared loss of -1 and +1."
+    "Certificate: what the learner can prove of its regret on these very rows. Bound: what its theorem says "
+    "beforehand. A dash where there is none. The learner's own loss is the log loss; where no log loss is shown, the "
+    "hinge loss (Perceptron: mistakes, against the hinge loss), and for Vovk-Azoury-Warmuth the squared loss of -1 "
+    "and +1."
 )
 
 

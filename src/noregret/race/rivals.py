@@ -1,7 +1,8 @@
 """Learners of other libraries, with the settings their makers chose: River, Vowpal Wabbit, scikit-learn's SGD.
 
 They play with labels 0, 1, ..., K - 1. River's and scikit-learn's rates are made for columns of variance 1, so they are
-given the rows times a number that makes it so; Vowpal Wabbit scales by itself.
+given the rows times a number that makes it so; Vowpal Wabbit scales by itself. Where they say that a label cannot be,
+its probability counts as 1e-15.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noregret.streams import Stream
+
+LEAST = 1e-15
 
 
 class Rival(NamedTuple):
@@ -63,8 +66,8 @@ class Enlarged:
 
     def predict_proba_one(self, x: dict[Any, float]) -> dict[Any, float]:
         """Of the row times the factor."""
-        said: dict[Any, float] = self.model.predict_proba_one({k: self.factor * v for k, v in x.items()})
-        return said
+        said = self.model.predict_proba_one({k: self.factor * v for k, v in x.items()})
+        return {label: max(p, LEAST) for label, p in said.items()}
 
     def learn_one(self, x: dict[Any, float], y: Any) -> None:
         """Of the row times the factor."""
@@ -83,11 +86,10 @@ class Wabbit:
 
     def predict_proba_one(self, x: dict[Any, float]) -> dict[int, float]:
         """Probabilities by label."""
-        said = self.model.predict(_line(x))
+        said = self.model.predict(_line(x))  # a margin, at most 50 in size
         if self.n_classes > 2:
-            return dict(enumerate(said))
-        p = 0.5 * (1.0 + math.tanh(0.5 * said))
-        return {0: 0.5 * (1.0 + math.tanh(-0.5 * said)), 1: p}
+            return {label: max(p, LEAST) for label, p in enumerate(said)}
+        return {0: max(1 / (1 + math.exp(said)), LEAST), 1: max(1 / (1 + math.exp(-said)), LEAST)}
 
     def learn_one(self, x: dict[Any, float], y: int) -> None:
         """One update."""
@@ -116,7 +118,7 @@ def _sgd(stream: Stream) -> Any:
             return super().partial_fit(self.factor * X, y, classes=classes)
 
         def predict_proba(self, X: Any) -> Any:
-            return super().predict_proba(self.factor * X)
+            return np.maximum(super().predict_proba(self.factor * X), LEAST)
 
     return EnlargedSGD(loss="log_loss", random_state=np.random.RandomState(0))  # a seed would be unpacked every call
 
