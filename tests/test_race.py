@@ -271,10 +271,15 @@ def test_command_prints_json_and_nothing_else(tmp_path):
         (["iris", "--learners", "AIOLI", "--rows", "50"], 3, ["error: no learner can play iris"]),
     ],
 )
-def test_mistakes_are_told_in_words(tmp_path, arguments, code, words):
+def test_mistakes_are_told_in_words(tmp_path, monkeypatch, arguments, code, words):
+    from typer.testing import CliRunner
+
+    from noregret.cli import app
+
     fruit(tmp_path)
-    done = command(*arguments, folder=tmp_path)
-    assert done.returncode == code
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["race", "--jobs", "1", *arguments])
+    assert done.exit_code == code
     told = " ".join(done.stderr.replace("│", " ").split())
     for word in words:
         assert word in told

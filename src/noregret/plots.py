@@ -178,7 +178,8 @@ def plot_race(results: Any) -> Any:
         race(results, axes, score)
         axes.get_legend().remove()
     figure.set_figwidth(figure.get_figwidth() + 2.8)  # room for the names
-    figure.suptitle(f"{results.name}: medians and quartiles over {results.orders} orders")
+    over = f"medians and quartiles over {results.orders} orders" if results.orders > 1 else "one order"
+    figure.suptitle(f"{results.name}: {over}")
     handles, labels = grid[0, -1].get_legend_handles_labels()  # everybody has an error rate
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize="small", handlelength=3.5)
     return figure
@@ -241,6 +242,7 @@ def _ticks_in_full(axes: Any) -> None:
 
 def _number_ends(axes: Any, ends: list[tuple[float, str, str]]) -> None:
     """The numbers of curves at their ends, moved apart until they can be read."""
+    axes.autoscale_view()  # where things are is settled now
     top = axes.transAxes.inverted()
     x = max(line.get_xdata()[-1] for line in axes.lines)
     heights = [float(top.transform(axes.transData.transform((x, end)))[1]) for end, _, _ in ends]
@@ -257,8 +259,6 @@ def _number_ends(axes: Any, ends: list[tuple[float, str, str]]) -> None:
     edge = float(top.transform(axes.transData.transform((x, ends[0][0])))[0])
     for height, k in zip(placed, order, strict=True):
         _, number, colour = ends[k]
-        axes.plot(
-            [edge, edge + 0.03], [heights[k], height], transform=axes.transAxes, color=colour, linewidth=0.5,
-            clip_on=False,
-        )  # fmt: skip
-        axes.text(edge + 0.035, height, number, transform=axes.transAxes, color=colour, fontsize="small", va="center")
+        there: dict[str, Any] = {"transform": axes.transAxes, "color": colour}
+        axes.plot([edge, edge + 0.03], [heights[k], height], linewidth=0.5, clip_on=False, **there)
+        axes.text(edge + 0.035, height, number, fontsize="small", va="center", **there)
