@@ -314,3 +314,14 @@ def test_pictures_are_drawn(tmp_path: Any) -> None:
     ):  # fmt: skip
         figure.savefig(tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+def test_forecasts_that_are_no_numbers_count_as_all_classes_alike():
+    """Gaussian naive Bayes divides by a variance of 0 after one row."""
+    from sklearn.naive_bayes import GaussianNB
+
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    trace = play(GaussianNB(), X, X[:, 0] > 0, checkpoints=[1, 2, 60])
+    assert trace.log_loss[1] == pytest.approx(2 * math.log(2))
+    assert trace.reliability[:, 0].sum() == 60
+    assert 0 < trace.mean_log_loss < math.inf

@@ -1,4 +1,4 @@
-"""Streams by name, and the race over them."""
+"""Streams by name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from noregret.race import entrants, race
 from noregret.streams import BUNDLED
 from noregret.streams import stream as named
 
@@ -36,23 +35,3 @@ def test_the_adversarial_stream_is_that_of_the_text():
 def test_bad_requests_are_refused(bad):
     with pytest.raises(ValueError, match=r"choose one of|at least 1"):
         named(*bad)
-
-
-def test_race_reports_what_the_learners_say():
-    stream = named("breast-cancer", 100)
-    field = entrants(stream)
-    told = []
-    results = race(stream, field, lambda name, rows: told.append((name, rows)))
-    assert {r.learner for r in results} == set(field) == {name for name, _ in told}
-    assert sum(rows for _, rows in told) == 100 * len(field)
-    losses = [r.log_loss for r in results if r.log_loss is not None]
-    assert losses == sorted(losses)
-    assert results[0].log_loss < math.log(2)
-    proved = next(r for r in results if r.certificate is not None)
-    assert proved.certificate == pytest.approx(field[proved.learner].regret_certificate())
-    assert all((r.certificate is None) == (r.learner == "ONS, gamma = 1/4") for r in results)
-
-
-def test_digits_field_leaves_out_what_would_take_minutes():
-    assert "ONS, gamma = 1/4" not in entrants(named("digits", 20))
-    assert "AIOLI" not in entrants(named("digits", 20))

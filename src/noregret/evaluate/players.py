@@ -209,7 +209,7 @@ class RowPlayer(RivalPlayer):
             return np.array([float(said == label) for label in labels])
         given = self.learner.predict_proba_one(row)
         p = np.array([float(given.get(label, 0.0)) for label in labels])
-        return p / p.sum() if p.sum() > 0 else np.full(p.size, 1 / p.size)  # nothing said: all alike
+        return p / p.sum() if 0 < p.sum() < math.inf else np.full(p.size, 1 / p.size)  # nothing said: all alike
 
 
 def dictionaries(X: Any) -> list[dict[Any, float]]:
@@ -256,7 +256,9 @@ class BatchPlayer(RivalPlayer):
         if self.regresses:
             return np.asarray(self.learner.predict(rows), dtype=np.float64)
         if self.probabilities:
-            return np.asarray(self.learner.predict_proba(rows), dtype=np.float64)
+            p = np.array(self.learner.predict_proba(rows), dtype=np.float64)
+            p[~np.isfinite(p).all(axis=1)] = 1 / p.shape[1]  # no number said: all alike
+            return p
         return margin_as_scores(np.asarray(self.learner.decision_function(rows), dtype=np.float64))
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from noregret.streams import synthetic
 from noregret.streams.datasets import DATASETS, SKLEARN, load_dataset
-from noregret.streams.types import Stream
+from noregret.streams.types import Dataset, Stream
 
 DRAWN: dict[str, Callable[..., Stream]] = {
     "adversarial": synthetic.adversarial,
@@ -40,19 +40,19 @@ def stream(name: str, rows: int | None = None, seed: int = 0) -> Stream:
         return DRAWN[name](1000 if rows is None else rows, seed=seed)
     if name not in NAMES:
         raise ValueError(f"there is no stream {name!r}: choose one of {', '.join(NAMES)}.")
-    return _of_dataset(name, rows, seed)
+    return prepared(load_dataset(name), rows, seed)
 
 
-def _of_dataset(name: str, rows: int | None, seed: int) -> Stream:
+def prepared(data: Dataset, rows: int | None = None, seed: int = 0) -> Stream:
+    """A data set made a stream: columns standardised, a constant appended, rows scaled, in the order `seed` gives."""
     from sklearn.preprocessing import StandardScaler
 
-    data = load_dataset(name)
     X = data.X.toarray() if sparse.issparse(data.X) else data.X
     n, d = X.shape
     order = np.random.default_rng(seed).permutation(n)[:rows]
     X = np.column_stack([StandardScaler().fit_transform(X)[order], np.ones(len(order))]) / math.sqrt(d + 1)
     return Stream(
-        name=name,
+        name=data.name,
         X=X,
         y=data.y[order],
         classes=data.classes,
