@@ -7,17 +7,46 @@ from typing import Any
 import numpy as np
 
 REGRET, CERTIFICATE, BOUND = "#1f77b4", "#d62728", "#7f7f7f"
+COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d1f")
+LINES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+
+def panels(n_rows: int, n_columns: int, width: float = 5.5, height: float = 4.2, **shared: Any) -> tuple[Any, Any]:
+    """A figure and its (n_rows, n_columns) axes, that needs no screen; sizes of a panel in inches."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False, **shared)
 
 
 def _figure(n_panels: int) -> tuple[Any, Any]:
-    """A figure of panels side by side, that needs no screen."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.5 * n_panels, 4.2), layout="constrained")
-    return figure, np.atleast_1d(figure.subplots(1, n_panels))
+    """A figure of panels side by side."""
+    figure, axes = panels(1, n_panels)
+    return figure, axes[0]
 
 
-def _tidy(axes: Any, x: str, y: str) -> None:
+def style(i: int) -> dict[str, Any]:
+    """Of the i-th curve of several: told apart by colour, and in grey by line and marker."""
+    return {
+        "color": COLOURS[i % len(COLOURS)],
+        "linestyle": LINES[i % len(LINES)],
+        "marker": MARKERS[i % len(MARKERS)],
+        "markersize": 4.5,
+        "linewidth": 1.5,
+    }
+
+
+def draw_band(axes: Any, x: Any, quartiles: Any, i: int, label: str) -> None:
+    """A median with a marker a point, and the quartiles as a band: `quartiles` has three rows, low to high."""
+    low, middle, high = quartiles
+    look = style(i)
+    axes.fill_between(x, low, high, color=look["color"], alpha=0.2, linewidth=0)
+    axes.plot(x, middle, label=label, **look)
+
+
+def tidy(axes: Any, x: str, y: str) -> None:
+    """Names of the axes, a light grid, no box."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.spines[["top", "right"]].set_visible(False)
@@ -39,7 +68,7 @@ def plot_trace(trace: Any) -> Any:
     _let_zero_show(axes)
     axes.legend(frameon=False)
     axes.set_title(trace.name)
-    _tidy(axes, "rows", "total loss above the best in hindsight")
+    tidy(axes, "rows", "total loss above the best in hindsight")
     if trace.kind == "probabilities":
         _draw_reliability(panels[1], trace)
     return figure
@@ -56,8 +85,8 @@ def plot_traces(traces: Any) -> Any:
     for axes in (left, right):
         axes.set_xscale("log")
     _let_zero_show(left)
-    _tidy(left, "rows", "total loss above the best in hindsight")
-    _tidy(right, "rows", "mean loss")
+    tidy(left, "rows", "total loss above the best in hindsight")
+    tidy(right, "rows", "mean loss")
     right.legend(frameon=False)
     return figure
 
@@ -85,7 +114,7 @@ def _draw_reliability(axes: Any, trace: Any) -> None:
     axes.set_xlim(0, 1.02)
     axes.set_ylim(0, 1.02)
     axes.set_title(f"calibration error {trace.calibration_error:.3f}")
-    _tidy(axes, "how sure of the class it named", "how often it was right")
+    tidy(axes, "how sure of the class it named", "how often it was right")
 
 
 def plot_bandits(traces: Any) -> Any:
@@ -102,10 +131,10 @@ def plot_bandits(traces: Any) -> Any:
             label = f"{name}: bound on its mean"
             panels[1].plot(trace.rounds, trace.bound / trace.rounds, "--", color=colour, label=label, linewidth=1.2)
     panels[0].set_ylim(0.0, 1.02)
-    _tidy(panels[0], "rounds", "mistakes a round")
+    tidy(panels[0], "rounds", "mistakes a round")
     if measured:
         panels[1].axhline(0.0, color="black", linewidth=0.6)
-        _tidy(panels[1], "rounds", "mistakes minus best log loss, a round")
+        tidy(panels[1], "rounds", "mistakes minus best log loss, a round")
     for axes in panels:
         axes.set_xscale("log")
     figure.set_figwidth(figure.get_figwidth() + 2.6)  # room for the names

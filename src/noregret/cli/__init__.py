@@ -11,6 +11,7 @@ except ImportError:  # pragma: no cover - exercised by a test in a subprocess
     sys.exit('The noregret command needs typer and rich: pip install "noregret[cli]"')
 
 from noregret import __version__
+from noregret.cli.figure import figure
 from noregret.cli.race import race
 
 app = typer.Typer(
@@ -34,6 +35,7 @@ def command(
 
 
 app.command()(race)
+app.command()(figure)
 
 
 def main() -> None:
