@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from noregret._types import Array
 from noregret.evaluate.play import play
-from noregret.figures.common import SPREAD, Table, Work, load_dataset, log_marks, quartiles
+from noregret.figures.common import SPREAD, Dataset, Table, Work, load_dataset, log_marks, quartiles
 from noregret.first_order.ogd import OGD
 from noregret.first_order.schedules import InverseRootStep
 from noregret.plots import draw_band, panels, tidy
@@ -26,7 +27,7 @@ class Settings:
     names: tuple[str, ...] = ("vehicle", "shuttle", "segment")
     grid: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
     orders: int = 20
-    games: int = 100_000  # about how many rows choose the parameters: a few orders of the small sets, one of shuttle
+    games: int = 50_000  # about how many rows choose the parameters: five orders of the small sets, one of shuttle
     rows: int | None = None  # of each data set; None: all
     samples: int = 100  # m
 
@@ -65,9 +66,15 @@ def compute(settings: Settings, seed: int, work: Work) -> Table:
     return Table.of(columns, rows)
 
 
+@cache
+def _kept(name: str) -> Dataset:
+    """Read once a process."""
+    return load_dataset(name)
+
+
 def averages(settings: Settings, name: str, learner: str, lam: float, beta: float, seed: int, order: int) -> Array:
     """The average log loss up to each checkpoint, of one game in one random order."""
-    data = load_dataset(name)
+    data = _kept(name)
     some = np.random.default_rng([seed, order]).permutation(len(data.y))[: settings.rows]
     players: dict[str, Any] = {
         "GAF": lambda: GAF(

@@ -14,9 +14,12 @@ from noregret.first_order.ogd import OGD
 from noregret.first_order.strongly_convex import StronglyConvexOGD
 from noregret.plots import draw_band, panels, style, tidy
 
-LINEAR = "linear losses, steps $\\sim 1/\\sqrt{t}$"
-STRONG = "strongly convex losses, steps $1/(\\sigma t)$"
-SAME = "strongly convex losses, steps $\\sim 1/\\sqrt{t}$"
+LINEAR, STRONG, SAME = "linear", "strongly convex", "strongly convex, larger steps"
+LABELS = {
+    LINEAR: "linear losses, steps $\\sim 1/\\sqrt{t}$",
+    STRONG: "strongly convex losses, steps $1/(\\sigma t)$",
+    SAME: "strongly convex losses, steps $\\sim 1/\\sqrt{t}$",
+}
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Settings:
     """Ours: the notes have no experiment."""
 
     rounds: int = 100_000
-    runs: int = 50
+    runs: int = 100
 
 
 SETTINGS = Settings()
@@ -63,23 +66,20 @@ def draw(table: Table) -> Any:
     left, right = axes[0]
     for i, (kind, rows) in enumerate(table.each("game")):
         low, _, high = (rows[column] for column in SPREAD)
-        spread = (low, rows["mean"], high)
-        draw_band(left, rows["rounds"], spread, i, kind)
-        if kind != SAME:
-            look = style(i) | {"marker": "", "linewidth": 0.9}
-            left.plot(rows["rounds"], rows["bound"], label="its bound", **look)
-        if kind != LINEAR:
-            draw_band(right, rows["rounds"], spread, i, kind)
-    linear = table.where(game=LINEAR)["rounds"]
-    left.plot(
-        linear, np.sqrt(2 * linear / np.pi), color="0.5", linewidth=1.0, label=r"$\sqrt{2T/\pi}$: the first's mean"
-    )
+        for panel in (left, right) if kind == STRONG else (left,):
+            draw_band(panel, rows["rounds"], (low, rows["mean"], high), i, LABELS[kind])
+            if kind != SAME:
+                look = style(i) | {"marker": "", "linewidth": 0.9}
+                panel.plot(rows["rounds"], rows["bound"], label="its bound", **look)
+    T = table.where(game=LINEAR)["rounds"]
+    left.plot(T, np.sqrt(2 * T / np.pi), color="0.5", linewidth=1.0, label=r"$\sqrt{2T/\pi}$: the first's mean")
     left.set_yscale("log")
-    left.set_ylim(bottom=0.3)
+    left.set_ylim(bottom=0.1)
     for panel in (left, right):
         panel.set_xscale("log")
         tidy(panel, "rounds T", "regret")
-    left.set_title("both axes logarithmic")
+        panel.legend(frameon=False, fontsize="small")
+    left.set_title("both axes logarithmic: $\\sqrt{T}$ is a line")
     right.set_title("regret not logarithmic: ln T is a line")
-    left.legend(frameon=False, fontsize="small")
+    right.set_ylim(bottom=0.0)
     return figure

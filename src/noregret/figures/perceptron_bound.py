@@ -120,7 +120,8 @@ def draw(table: Table) -> Any:
         panel.set_yscale("log")
         panel.legend(frameon=False, fontsize="small")
     left.set_title("labels with noise")
-    right.set_title("separable, with margins from 0.3 to 0.01")
+    margins = table.where(panel="margin")["level"]
+    right.set_title(f"separable, with margins from {margins.max():g} to {margins.min():g}")
     tidy(left, "rows", "mistakes")
     tidy(right, "bound $(|u|X)^2$ = 1 / margin²", "mistakes")
     return figure
