@@ -149,8 +149,8 @@ def test_excess_risk_follows_the_root_of_ln_m():
     many = entropy["functions"] >= 30
     assert (entropy["mean"] < euclidean["mean"])[many].all()
     against_m, against_t = (rows for _, rows in entropy.each("varied"))
-    root = np.sqrt(np.log(against_m["functions"]))
-    assert slope(root, against_m["mean"]) == pytest.approx(1.0, abs=0.4)
+    powers = [slope(against_m["functions"], rows.where(varied="M")["mean"]) for rows in (entropy, euclidean)]
+    assert powers[0] < 0.35 < powers[1], "sqrt(ln M) from 2 to 300 is a power of 0.21, and sqrt(M) one of 0.5"
     assert slope(against_t["t"], against_t["mean"]) == pytest.approx(-0.5, abs=0.15)
 
 
@@ -158,7 +158,8 @@ def test_bandit_mistakes_stay_below_the_theorem():
     table = quick("folklore-bandit")
     horizons = table.where(panel="horizon")
     assert (horizons["mean"] <= horizons["bound"]).all()
-    assert (horizons["mean"] <= horizons["bound"] / 2)[horizons["exploration"] < 1].all(), "here even as printed"
+    printed = horizons["exploration"] * horizons["rounds"]  # sqrt(K T R), where gamma = sqrt(K R / T) is below 1
+    assert (horizons["mean"] <= printed).all(), "here even as printed"
     over_time = table.where(panel="time", learner="FOLKLORE's reduction")
     assert over_time["mean"][-1] < 0.7 * over_time["mean"][-8], "it learns: chance is 2/3"
 

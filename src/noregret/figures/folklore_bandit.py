@@ -101,10 +101,11 @@ def draw(table: Table) -> Any:
     draw_band(right, rows["rounds"], spread, 0, "mistakes − best log loss")
     unclipped = rows["exploration"] < 1
     right.plot(rows["rounds"], rows["bound"], label=r"bound on its mean (proved: $2\sqrt{KTR}$)", **style(1))
-    printed = rows["bound"][unclipped] / 2
+    printed = (rows["exploration"] * rows["rounds"])[unclipped]  # gamma = sqrt(K R / T)
     right.plot(rows["rounds"][unclipped], printed, label=r"as printed: $\sqrt{KTR}$", **style(2))
     right.plot(rows["rounds"], rows["rounds"], color="0.5", linewidth=1.0, label="T: nothing is said above")
     left.set_ylim(0.0, 1.0)
+    left.set_xlim(left=5)
     left.set_title(f"over time, {int(rows['rounds'].max())} rounds")
     right.set_yscale("log")
     right.set_title("each horizon with its own exploration")
