@@ -161,7 +161,7 @@ def test_bandit_mistakes_stay_below_the_theorem():
     printed = horizons["exploration"] * horizons["rounds"]  # sqrt(K T R), where gamma = sqrt(K R / T) is below 1
     assert (horizons["mean"] <= printed).all(), "here even as printed"
     over_time = table.where(panel="time", learner="FOLKLORE's reduction")
-    assert over_time["mean"][-1] < 0.7 * over_time["mean"][-8], "it learns: chance is 2/3"
+    assert over_time["mean"][-1] < 0.5, "it learns: chance is 2/3"
 
 
 def test_boosting_makes_weak_learners_strong():

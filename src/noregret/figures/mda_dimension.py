@@ -82,7 +82,7 @@ def draw(table: Table) -> Any:
         panel.plot(bounded[x], bounded["bound"], color="0.5", linewidth=1.0, label=label)
         panel.set_xscale("log")
         panel.set_yscale("log")
-        lowest, highest = np.nanmin(rows["quartile_1"]), np.nanmax(rows["bound"])
+        lowest, highest = rows["quartile_1"].min(), max(np.nanmax(rows["bound"]), rows["quartile_3"].max())
         ticks = [t for t in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if lowest / 2 < t < 2 * highest]
         panel.set_yticks(ticks, ticks)
         panel.yaxis.minorticks_off()
