@@ -114,7 +114,13 @@ def draw(table: Table) -> Any:
             draw_band(panel, curve["rows"], spread, i, f"{learner} ({chosen})")
         panel.set_xscale("log")
         panel.set_xlim(left=4)
-        panel.set_ylim(0.0, 1.15 * max(rows.where(rows=t)["quartile_3"].max() for t in set(rows["rows"]) if t >= 4))
+        shown = rows["rows"] >= 4
+        low, high = rows["quartile_1"][shown].min() / 1.2, 2.0 * rows["quartile_3"][shown].max()  # room for the legend
+        ticks = [tick for tick in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if low < tick < high]
+        panel.set_yscale("log")
+        panel.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        panel.yaxis.minorticks_off()
+        panel.set_ylim(low, high)
         panel.set_title(name)
         panel.legend(frameon=False, fontsize="small")
         tidy(panel, "rows", "average log loss (nats)")
