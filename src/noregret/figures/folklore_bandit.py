@@ -34,7 +34,7 @@ class Settings:
 
 
 SETTINGS = Settings()
-QUICK = Settings(horizons=(100, 1000), runs=3)
+QUICK = Settings(horizons=(100, 600), runs=2)
 
 
 def compute(settings: Settings, seed: int, work: Work) -> Table:

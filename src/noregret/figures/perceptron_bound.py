@@ -33,7 +33,7 @@ class Settings:
 
 
 SETTINGS = Settings()
-QUICK = Settings(rows=300, runs=3, margins=(0.3, 0.1))
+QUICK = Settings(rows=200, runs=3, margins=(0.3, 0.1))
 
 
 def compute(settings: Settings, seed: int, work: Work) -> Table:
