@@ -12,6 +12,7 @@ except ImportError:  # pragma: no cover - exercised by a test in a subprocess
 
 from noregret import __version__
 from noregret.cli.doctor import doctor, warmup
+from noregret.cli.figure import figure
 from noregret.cli.race import race
 from noregret.cli.run import predict, run
 
@@ -40,6 +41,7 @@ app.command()(run)
 app.command()(predict)
 app.command()(doctor)
 app.command()(warmup)
+app.command()(figure)
 
 
 def main() -> None:
