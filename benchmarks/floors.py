@@ -255,7 +255,13 @@ def first_order(d: int, budget: float) -> dict[str, Any]:
     n = max(500, min(20_000, 20_000_000 // d))
     X, y = a_stream(n, d, 2)
     target = y.astype(np.float64)
-    learners = [OGD(), LinearizedFTRL(), StronglyConvexOGD(), MirrorDescent(), ExponentiatedGradient(feature_bound=10.0)]
+    learners = [
+        OGD(),
+        LinearizedFTRL(),
+        StronglyConvexOGD(),
+        MirrorDescent(),
+        ExponentiatedGradient(feature_bound=10.0),
+    ]
     learners.append(Perceptron())
     contenders = {"floor": Contender(n, lambda: dot_and_step(np.zeros(d), X, target, 0.1))}
     for learner in learners:

@@ -47,7 +47,9 @@ def describe() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "blas": sorted({f"{each['internal_api']} {each['version']}" for each in threadpool_info() if "blas" in each["user_api"]}),
+        "blas": sorted(
+            {f"{each['internal_api']} {each['version']}" for each in threadpool_info() if "blas" in each["user_api"]}
+        ),
         "versions": versions(),
         "load": load,
         "date": date.today().isoformat(),

@@ -10,6 +10,7 @@ passes over all weights every block, and where several threads share busy cores 
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -101,7 +102,7 @@ def scikit(blocks: list[tuple[Any, np.ndarray]]) -> Contender:
 
 def with_all_threads(contender: Contender) -> Contender:
     def run() -> None:
-        with threadpool_limits(None):
+        with threadpool_limits(os.cpu_count()):
             contender.run()
 
     return contender._replace(run=run)
