@@ -208,7 +208,7 @@ def second_order(d: int, K: int, budget: float) -> dict[str, Any]:
     n = max(24 if size >= 1000 else 64, min(20_000, 100_000_000 // work))
     many = max(n, min(2048, max(256, 4_000_000_000 // work)))
     X, y = a_stream(max(many, 2 * K), d, K)
-    X_few, y_few = X[:n], y[:n]
+    X_few = X[:n]
     if K == 2:
         floors = {
             "plain floor": Contender(n, lambda: plain_one(np.eye(d), X_few, 1e-3)),
@@ -261,8 +261,8 @@ def first_order(d: int, budget: float) -> dict[str, Any]:
         StronglyConvexOGD(),
         MirrorDescent(),
         ExponentiatedGradient(feature_bound=10.0),
+        Perceptron(),
     ]
-    learners.append(Perceptron())
     contenders = {"floor": Contender(n, lambda: dot_and_step(np.zeros(d), X, target, 0.1))}
     for learner in learners:
         name = type(learner).__name__

@@ -42,14 +42,13 @@ def versions() -> dict[str, str | None]:
 
 def describe() -> dict[str, Any]:
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    blas = [each for each in threadpool_info() if each["user_api"] == "blas"]
     return {
         "processor": processor(),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "blas": sorted(
-            {f"{each['internal_api']} {each['version']}" for each in threadpool_info() if "blas" in each["user_api"]}
-        ),
+        "blas": sorted({f"{each['internal_api']} {each['version']}" for each in blas}),
         "versions": versions(),
         "load": load,
         "date": date.today().isoformat(),
