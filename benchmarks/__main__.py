@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+import textwrap
+import traceback
 from importlib import import_module
 from typing import Any
 
@@ -50,11 +53,14 @@ def markdown(found: dict[str, Any]) -> list[str]:
     for letter in letters:
         module = import_module(f"benchmarks.{SECTIONS[letter]}")
         out += ["", f"### {module.TITLE}", "", *module.markdown(found[letter]["figures"])]
-        out += ["", f"Taken on {in_words(found[letter]['machine'])}"]
+        about = f"Taken on {in_words(found[letter]['machine'])}"
+        if found[letter]["quick"]:
+            about += " A quick run: sizes are small, and the figures mean little."
+        out += ["", *textwrap.wrap(about, 118, break_on_hyphens=False)]
     return out
 
 
-def main() -> None:
+def main() -> int:
     arguments = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -63,14 +69,22 @@ def main() -> None:
     arguments.add_argument("--write", action="store_true", help="write docs/benchmarks.md and docs/benchmarks.json")
     given = arguments.parse_args()
     found: dict[str, Any] = {}
+    failed: list[str] = []
     for letter in given.only:
-        machine = describe()
         module = import_module(f"benchmarks.{SECTIONS[letter]}")
-        found[letter] = {"machine": machine, "quick": given.quick, "figures": module.measure(given.quick)}
-        if given.write:  # at once, lest a later section fail
+        machine = describe()
+        try:
+            figures = module.measure(given.quick)
+        except Exception:  # the other sections are worth having
+            traceback.print_exc()
+            failed.append(letter)
+            continue
+        found[letter] = {"machine": machine, "quick": given.quick, "figures": figures}
+        if given.write:  # at once, lest the process end early
             write(found)
     print("\n".join(markdown(found)))
-    progress("done")
+    progress(f"failed: {', '.join(failed)}" if failed else "done")
+    return 1 if failed else 0
 
 
 def write(found: dict[str, Any]) -> None:
@@ -81,4 +95,4 @@ def write(found: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

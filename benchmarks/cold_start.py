@@ -98,7 +98,7 @@ def measure(quick: bool) -> dict[str, Any]:
             progress(f"cold start: {name}, the first time")
             one = start(script, cache)
             lines[name] = {"first_cpu_s": one.cpu, "first_compiled": int(one.said) if one.said else None}
-        for i in range(2 if quick else 7):
+        for i in range(2 if quick else 5):
             progress(f"cold start: round {i + 1}")
             for name, script in scripts.items():
                 found[name].append(start(script, cache))

@@ -50,7 +50,7 @@ def a_line(
 
 def fresh(learner: Any, X: Any, y: np.ndarray, classes: Any = None) -> Contender:
     """A fresh learner's call."""
-    return Contender(y.size, lambda: clone(learner).partial_fit(X, y, classes=classes) and None)
+    return Contender(y.size, lambda: clone(learner).partial_fit(X, y, classes=classes))
 
 
 def looped(learner: Any, shapes: dict[int, tuple[int, int]], work: float, blocked: bool) -> dict[int, Contender]:

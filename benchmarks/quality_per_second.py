@@ -172,7 +172,7 @@ def curve(seconds: Array, counts: Array, p: Array) -> dict[str, list[float]]:
 def seconds_until(seconds: Array, counts: Array, p: Array, level: float) -> float | None:
     """The time from which on the loss so far stays at or below a level; None: never."""
     losses = -np.log(np.clip(np.nan_to_num(p), 1e-15, 1.0))
-    above = np.flatnonzero(np.cumsum(losses)[counts - 1] / counts > level)
+    above = np.flatnonzero(np.cumsum(losses)[counts - 1] / counts > level * (1.0 + 1e-12))
     if above.size == 0:
         return float(seconds[0])
     return float(seconds[above[-1] + 1]) if above[-1] + 1 < seconds.size else None

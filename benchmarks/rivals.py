@@ -191,10 +191,10 @@ def dense(d: int, scale: float, budget: float) -> dict[str, Any]:
     start = (X[:100], y[:100])
     many = [(X[i : i + BLOCK], y[i : i + BLOCK]) for i in range(0, max(BLOCK, rows(0.1 + d * d / 3e3)), BLOCK)]
     linear = [(X[i : i + BLOCK], y[i : i + BLOCK]) for i in range(0, max(BLOCK, rows(0.3 + d / 100)), BLOCK)]
-    few = rows(10 + d * d / 1e3)
+    few, slow = rows(10 + d * d / 1e3), min(BLOCK, rows(d * d / 400))
     contenders: dict[str, Contender] = {
         "AIOLI, blocks": in_blocks(AIOLI(), many),
-        "ONS, blocks": in_blocks(ONS(radius=1000.0, gamma=0.5, epsilon=1.0), many[: max(1, len(many) // 4)]),
+        "ONS, blocks": in_blocks(ONS(radius=1000.0, gamma=0.5, epsilon=1.0), [(X[:slow], y[:slow])]),
         "OGD, blocks": in_blocks(OGD(), linear),
         "AIOLI, one row": one_by_one(AIOLI(), list(X[:few]), y[:few], start),
         "OGD, one row": one_by_one(OGD(), list(X[: rows(10)]), y[: rows(10)], start),

@@ -12,10 +12,10 @@ _began = time.perf_counter()
 
 
 class Contender(NamedTuple):
-    """What is timed: `run()` handles `rows` rows, and returns its own seconds where it keeps the clock itself."""
+    """What is timed: `run()` handles `rows` rows, and returns a float, seconds, where it keeps the clock itself."""
 
     rows: int
-    run: Callable[[], float | None]
+    run: Callable[[], Any]
 
 
 def progress(text: str) -> None:
@@ -26,7 +26,8 @@ def progress(text: str) -> None:
 def seconds_of(contender: Contender) -> float:
     started = time.perf_counter()
     own = contender.run()
-    return time.perf_counter() - started if own is None else own
+    seconds = time.perf_counter() - started
+    return own if isinstance(own, float) else seconds
 
 
 def in_turns(label: str, contenders: dict[str, Contender], budget: float, most: int = 15) -> dict[str, dict[str, Any]]:
