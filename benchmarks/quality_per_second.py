@@ -137,9 +137,15 @@ def scikit(rows: Rows) -> Iterator[Array]:
 # ---------------------------------------------------------------------- playing
 
 
-def clicks_rows(n: int) -> Rows:
+def clicks_rows(n: int) -> tuple[Rows, dict[str, float]]:
+    """The rows, and the losses of two who know more: the model that drew the labels, and their mean."""
     found = list(clicks(n))
-    return Rows(vstack([block.X for block in found]).tocsr(), np.concatenate([block.y for block in found]), 2)
+    y, truth = np.concatenate([block.y for block in found]), np.concatenate([block.truth for block in found])
+    known = {
+        "the true model": mean_loss(np.where(y == 1, truth, 1.0 - truth)),
+        "the base rate": mean_loss(np.where(y == 1, y.mean(), 1.0 - y.mean())),
+    }
+    return Rows(vstack([block.X for block in found]).tocsr(), y, 2), known
 
 
 def game(player: Player, rows: Rows) -> tuple[Array, Array, Array]:
@@ -235,7 +241,8 @@ def measure(quick: bool) -> dict[str, Any]:
             streams.append(a_stream(name, rows, players, repeats))
         players = {"OGD": plain(OGD), "LinearizedFTRL": plain(LinearizedFTRL)}
         players |= {name: play for name, play in rivals.items() if name != "River"}
-        streams.append(a_stream("clicks", clicks_rows(2000 if quick else 30_000), players, repeats))
+        rows, known = clicks_rows(2000 if quick else 30_000)
+        streams.append({**a_stream("clicks", rows, players, repeats), "known": known})
     return {"streams": streams, "missing": missing, "absent": absent, "goals": []}
 
 
@@ -259,4 +266,7 @@ def markdown(result: dict[str, Any]) -> list[str]:
         about = f"{stream['rows']:,} rows, {stream['features']:,} features, {stream['classes']} classes"
         heads = ["", "log loss", "seconds (median)", "rows/s", "at the best rival's loss from"]
         out += ["", f"{stream['stream']}, {about}:", "", *table(heads, body)]
+        if "known" in stream:
+            known = " and ".join(f"{name} {loss:.4f}" for name, loss in stream["known"].items())
+            out += ["", f"For scale, {known}."]
     return out

@@ -275,7 +275,7 @@ def measure(quick: bool) -> dict[str, Any]:
     scale, budget = (0.05, 0.3) if quick else (1.0, 8.0)
     with threadpool_limits(1):
         shapes = [dense(d, scale, budget) for d in ((20,) if quick else (20, 100, 1000))]
-        n = 1000 if quick else 10_000
+        n = 1000 if quick else 20_000
         many = [sparse(n, NONZEROS, True, budget), sparse(n, FEW, False, budget)]
     return {"dense": shapes, "sparse": many, "missing": missing(), "goals": goals(shapes, many[1]["times"])}
 
