@@ -23,7 +23,5 @@ docs:  ## make docs/bounds.md anew from the code
 check:  ## all that CI runs
 	bash .ci/run
 
-bench:  ## measure the learners against floors and rivals
-	$(PYTHON) -m benchmarks.second_order
-	$(PYTHON) -m benchmarks.first_order
-	$(PYTHON) -m benchmarks.merge
+bench:  ## measure the learners against floors and rivals: docs/benchmarks.md, its speed part
+	$(PYTHON) -m benchmarks --write

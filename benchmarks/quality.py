@@ -38,6 +38,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from threadpoolctl import threadpool_limits
 
+from benchmarks import page
 from noregret import OnlineLogisticRegression
 from noregret._types import Array
 from noregret.streams import adversarial
@@ -60,7 +61,6 @@ WIDE = 200_000  # and so are those with more rows x classes
 SINGLY = 4_000  # rows: on longer streams scikit-learn gets ten rows at a time
 CONSTANT = " +1"  # River's softmax has no intercept: these settings get a constant column
 RIVER_WORK = 2_500_000  # rows x features x vectors of weights that River's rates are picked on
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- quality: begin, written by python -m benchmarks.quality --write -->", "<!-- quality: end -->"
 
 
@@ -385,17 +385,7 @@ def table(lines: list[Line]) -> list[str]:
                 mark = "win" if line.ours < rival[1] else "**loss**"
                 cells += [rival[0], f"{rival[1]:.4f}", f"{line.ours / rival[1]:.3f}", mark]
         body.append(cells)
-    widths = [max(3, len(head), *(len(cells[i]) for cells in body)) for i, head in enumerate(heads)]
-    words = (0, 6, 9, 10, 13)  # columns aligned to the left
-    rule = ["-" * w if i in words else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
-    out = []
-    for cells in [heads, rule, *body]:
-        padded = [
-            cell.ljust(w) if i in words else cell.rjust(w)
-            for i, (cell, w) in enumerate(zip(cells, widths, strict=True))
-        ]
-        out.append("| " + " | ".join(padded) + " |")
-    return out
+    return page.table(heads, body, words=(0, 6, 9, 10, 13))
 
 
 def verdict(lines: list[Line]) -> str:
@@ -412,9 +402,7 @@ def write(lines: list[Line], versions: dict[str, str]) -> None:
     """Put the table between its markers on the page; what else is there stays."""
     left_out = [name for name in STREAMS if name not in {line.stream for line in lines}]
     about = ", ".join(f"{package} {number}" for package, number in versions.items())
-    section = [
-        BEGIN,
-        "",
+    part = [
         *table(lines),
         "",
         f"`OnlineLogisticRegression` is {verdict(lines)} streams.",
@@ -422,14 +410,8 @@ def write(lines: list[Line], versions: dict[str, str]) -> None:
         "",
         f"Versions: {about}.",
         *([f"Not played for this table: {', '.join(left_out)}."] if left_out else []),
-        "",
-        END,
     ]
-    page = PAGE.read_text() if PAGE.exists() else "# Benchmarks\n"
-    if BEGIN not in page:
-        page += f"\n{INTRODUCTION}\n{BEGIN}\n{END}\n"
-    before, rest = page.split(BEGIN)
-    PAGE.write_text(before + "\n".join(section) + rest.split(END, 1)[1])
+    page.put(BEGIN, END, part, INTRODUCTION)
 
 
 INTRODUCTION = """\

@@ -1,0 +1,142 @@
+"""(d) Cold start: what a fresh process pays before its first forecast, beside River and scikit-learn.
+
+Each script runs in its own process, in turns; CPU seconds (user and system, of all its threads) and wall seconds
+are those of the whole process, less nothing: the bare interpreter is the first line. The first forecast is of a
+learner that has learned two rows. noregret keeps compiled code on disk: the full run starts with an empty folder, so
+that the first process compiles, and those after it find everything there; they count what they compile.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import noregret
+from benchmarks.page import goal, table
+from benchmarks.timing import progress
+
+TITLE = "Cold start"
+
+PLAY = """
+import numpy as np
+from numba.core import event
+from noregret import {name}
+with event.install_recorder("numba:compile") as compiled:
+    learner = {name}()
+    learner.partial_fit(np.eye(2), [0, 1])
+    learner.predict_proba(np.eye(2))
+print(len(compiled.buffer) // 2)
+"""
+SCRIPTS = {
+    "Python alone": "",
+    "import numpy": "import numpy",
+    "import noregret": "import noregret",
+    "AIOLI, first forecast": PLAY.format(name="AIOLI"),
+    "OnlineLogisticRegression, first forecast": PLAY.format(name="OnlineLogisticRegression"),
+    "import River's linear_model": "from river import linear_model",
+    "River LogisticRegression, first forecast": """
+from river import linear_model
+model = linear_model.LogisticRegression()
+model.learn_one({0: 1.0, 1: 0.0}, False)
+model.learn_one({0: 0.0, 1: 1.0}, True)
+model.predict_proba_one({0: 1.0, 1: 0.0})
+""",
+    "import scikit-learn's SGDClassifier": "from sklearn.linear_model import SGDClassifier",
+    "scikit-learn SGDClassifier, first forecast": """
+import numpy as np
+from sklearn.linear_model import SGDClassifier
+model = SGDClassifier(loss="log_loss")
+model.partial_fit(np.eye(2), [0, 1], classes=[0, 1])
+model.predict_proba(np.eye(2))
+""",
+}
+IMPORT, FIRST = 0.3, 1.5  # CPU seconds wanted of `import noregret`, and of all until a first forecast
+
+
+class Start(NamedTuple):
+    cpu: float
+    wall: float
+    said: str
+
+
+def start(script: str, cache: Path | None) -> Start:
+    """Run a script in a process of its own."""
+    package = str(Path(noregret.__file__).parent.parent)
+    found = os.environ.get("PYTHONPATH")
+    env = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{found}" if found else package}
+    if cache is not None:
+        env["NOREGRET_CACHE_DIR"] = str(cache)
+    before, started = os.times(), time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=600)
+    wall, after = time.perf_counter() - started, os.times()
+    if done.returncode:
+        raise RuntimeError(f"a script of the cold start failed:\n{done.stderr}")
+    cpu = after.children_user - before.children_user + after.children_system - before.children_system
+    return Start(cpu, wall, done.stdout.strip())
+
+
+def measure(quick: bool) -> dict[str, Any]:
+    """Every figure of the section; a quick one uses the user's own folder of compiled code."""
+    absent = [] if find_spec("river") else ["River"]
+    scripts = {name: script for name, script in SCRIPTS.items() if "River" not in name or not absent}
+    if quick:
+        scripts.pop("OnlineLogisticRegression, first forecast")
+    for name in absent:
+        progress(f"cold start: {name} is not installed: it is left out")
+    lines: dict[str, dict[str, Any]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        cache = None if quick else Path(folder)
+        found: dict[str, list[Start]] = {name: [] for name in scripts}
+        for name, script in scripts.items():  # everybody's files are read once, and kernels are compiled
+            progress(f"cold start: {name}, the first time")
+            one = start(script, cache)
+            lines[name] = {"first_cpu_s": one.cpu, "first_compiled": int(one.said) if one.said else None}
+        for i in range(2 if quick else 5):
+            progress(f"cold start: round {i + 1}")
+            for name, script in scripts.items():
+                found[name].append(start(script, cache))
+    for name, starts in found.items():
+        lines[name] |= {
+            "cpu_s": min(each.cpu for each in starts),
+            "cpu_s_median": statistics.median(each.cpu for each in starts),
+            "wall_s": min(each.wall for each in starts),
+            "wall_s_median": statistics.median(each.wall for each in starts),
+            "compiled": max(int(each.said) for each in starts) if starts[0].said else None,
+            "repeats": len(starts),
+        }
+    return {"lines": lines, "empty_folder": not quick, "missing": absent, "goals": goals(lines)}
+
+
+def goals(lines: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    found = [goal("`import noregret`, CPU", lines["import noregret"]["cpu_s"], IMPORT, False, "s")]
+    for name, line in lines.items():
+        if line["compiled"] is not None:
+            found.append(goal(f"{name} from cached code, CPU", line["cpu_s"], FIRST, False, "s"))
+            found.append(goal(f"{name}, kernels a second process compiles", line["compiled"], 0, False, ""))
+    return found
+
+
+def markdown(result: dict[str, Any]) -> list[str]:
+    """The section as Markdown."""
+    body = []
+    for name, line in result["lines"].items():
+        cells = [name, f"{line['cpu_s']:.2f} ({line['cpu_s_median']:.2f})"]
+        cells.append(f"{line['wall_s']:.2f} ({line['wall_s_median']:.2f})")
+        kernels = line["compiled"] is not None
+        cells.append(f"{line['first_cpu_s']:.1f}, {line['first_compiled']} kernels" if kernels else "")
+        body.append([*cells, str(line["compiled"]) if kernels else ""])
+    heads = ["a process", "CPU s (median)", "wall s (median)", "the very first, CPU s", "compiled later"]
+    return [
+        "Whole processes, interpreter included, least and median of the repeats in turns. Compiled code is kept on",
+        "disk: the very first process makes it, later ones load it.",
+        *(f"{name} was not installed." for name in result["missing"]),
+        "",
+        *table(heads, body),
+    ]
