@@ -37,6 +37,7 @@ from noregret.tally import LOSS
 
 BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labels and forecasts take
 ONE = np.ones(1)
+FLOAT = np.dtype(np.float64)
 LARGEST_TARGET = 1e150  # its square is a number
 LEARNED = {"_constants", "_largest", "_played_with", "_labels", "_settings", "_reader", "_open", "_parts"}  # of one run
 
@@ -238,6 +239,10 @@ class OnlineLearner(BaseEstimator, ABC):
 
     def _row(self, x: Any) -> Array | SparseRows:
         """One row as a block of length one."""
+        if type(x) is np.ndarray and x.dtype is FLOAT and x.shape == (self.n_features_in_,) and x.flags.carray:
+            row = x[None]  # as the kernels take it: the usual case, and the fast one
+            self._check_rows(row, ONE)
+            return row
         if sparse.issparse(x):
             found = self._rows(x, reset=False)
             if found.shape[0] != 1:
@@ -253,6 +258,10 @@ class OnlineLearner(BaseEstimator, ABC):
 
     def _check_rows(self, X: Array | SparseRows, weight: Array) -> None:
         bound, reach = self._largest
+        if weight is ONE and type(X) is np.ndarray:
+            most = min(bound, reach)
+            if validate.largest_square(X) <= most * most:
+                return
         names = getattr(self, "feature_names_in_", None)
         if isinstance(X, SparseRows):
             X.check(weight, bound, reach, names)
@@ -343,12 +352,15 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
     def _target(self, y: Any, classes: Any) -> Array:
         self._check_declared(classes)
+        try:
+            k = self._labels.code.get(y, -1)
+        except TypeError:  # a list or an array: label probabilities
+            k = -1
+        if k >= 0:
+            return self._labels.one_hot[k : k + 1]
         if np.ndim(y) == 1:
             return self._labels.distributions(np.asarray(y)[None, :])
-        k = self._labels.code.get(y, -1)
-        if k < 0:
-            raise self._labels.unknown(y, 0)
-        return self._labels.one_hot[k : k + 1]
+        raise self._labels.unknown(y, 0)
 
     def _check_declared(self, classes: Any) -> None:
         if classes is not None and list(classes) != self.classes_.tolist():
