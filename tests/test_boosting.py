@@ -206,7 +206,11 @@ def test_any_learner_with_weights_can_be_boosted() -> None:
 # ---------------------------------------------------------------------- promises
 
 
-@pytest.mark.parametrize("weak", ["stump", "naive-bayes", OGD(), Weighted(AIOLI(radius=2.0))], ids=str)
+@pytest.mark.parametrize(
+    "weak",
+    ["stump", "naive-bayes", OGD(), Weighted(AIOLI(radius=2.0))],
+    ids=["stump", "naive-bayes", "OGD", "AIOLI"],
+)
 def test_blocks_are_rows_and_files_resume(weak: Any, tmp_path: Any) -> None:
     K = 2 if isinstance(weak, Weighted) else 3
     X, y = some_rows(120, 4, K)

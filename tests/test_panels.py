@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from noregret import AIOLI, FOLKLORE, GAF, ONS, VovkAzouryWarmuth, best_in_hindsight
+from noregret import AIOLI, FOLKLORE, GAF, ONS, NoCertificate, VovkAzouryWarmuth, best_in_hindsight, load
 from noregret.domains import Ball
 from noregret.second_order import panels
+from noregret.second_order.surrogate import off_in_single
 from noregret.tally import EXCESS, LOSS
 
 NEVER = 10**9
@@ -127,3 +128,43 @@ def test_a_long_run_stays_near_a_fresh_factorisation(everywhere: None) -> None:
     X = rng.normal(size=(100_000, 6))
     learner = VovkAzouryWarmuth(regularization=0.1).fit(X, X[:, 0])
     np.testing.assert_allclose(learner.state_.P, np.linalg.inv(0.1 * np.eye(6) + X.T @ X), rtol=1e-8, atol=1e-14)
+
+
+# ---------------------------------------------------------------------- single precision
+
+
+@pytest.mark.parametrize("blocked", [True, False])
+@pytest.mark.parametrize(
+    ("learner", "K"),
+    [(AIOLI(radius=10.0), 2), (AIOLI(radius=100.0), 2), (FOLKLORE(radius=3.0), 3), (GAF(radius=2.0), 2)],
+)
+def test_single_precision_is_near_double(
+    learner: Any, K: int, blocked: bool, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(panels, "LEAST_SIZE", 0 if blocked else NEVER)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 8)) / np.sqrt(8)
+    y = np.argmax(X @ rng.normal(size=(8, K)) * 4 + rng.gumbel(size=(3000, K)), axis=1)
+    double = clone(learner)
+    single = clone(learner).set_params(precision="single")
+    p, q = (each.predict_then_learn(X, y) for each in (double, single))
+    np.testing.assert_allclose(q, p, atol=1e-4 if learner.radius > 10 else 2e-6)
+    assert single.state_.P.dtype == np.float32
+    assert single.state_.w.dtype == single.state_.tally.dtype == np.float64
+    scale = single._scale
+    off = abs(single.state_.tally[EXCESS] - double.state_.tally[EXCESS])
+    assert 0 < 20 * off < off_in_single(single.state_.tally[EXCESS], scale)
+    assert double.regret_certificate() < single.regret_certificate() < 1.001 * double.regret_certificate()
+    single.save(tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.predict_proba(X), single.predict_proba(X))
+    assert again.merge(clone(single).fit(X, y)).state_.P.dtype == np.float32
+
+
+def test_single_precision_refuses_what_it_cannot_promise() -> None:
+    X = np.eye(3) * 100
+    learner = AIOLI(radius=10.0, precision="single").fit(X, [0, 1, 0])
+    with pytest.raises(NoCertificate, match='precision="double"'):
+        learner.regret_certificate()
+    with pytest.raises(ValueError, match="precision='half'"):
+        AIOLI(precision="half").fit(X, [0, 1, 0])

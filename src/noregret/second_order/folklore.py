@@ -42,6 +42,8 @@ class FOLKLORE(SurrogateClassifier):
     curvature : kappa of the quadratics: "sharp", "gaf", "aioli" (two classes), "folklore" (the text's, which is
         false: no certificate) or a number.
     feature_bound : R. None lets each row use its own norm; a row beyond a given one is refused.
+    precision : "double", or "single": P, nearly all of the memory and of the work, is then of float32, and forecasts
+        agree to about 1e-6; all sums, the certificate's too, stay of float64.
 
     Attributes
     ----------
@@ -71,11 +73,13 @@ class FOLKLORE(SurrogateClassifier):
         regularization: float | None = None,
         curvature: str | float = "sharp",
         feature_bound: float | None = None,
+        precision: str = "double",
     ) -> None:
         self.radius = radius
         self.regularization = regularization
         self.curvature = curvature
         self.feature_bound = feature_bound
+        self.precision = precision
 
     def _default_regularization(self, radius: float) -> float:
         return 2.0 * (1.0 if self.feature_bound is None else self.feature_bound) / radius

@@ -73,6 +73,8 @@ class GAF(SurrogateClassifier):
     horizon : n, the number of rows to come; read by smoothing="theory" alone.
     random_state : seed of the points. Draws depend on it and on the round, so there is no generator to save.
     feature_bound : R. None lets each row use its own norm; a row beyond a given one is refused.
+    precision : "double", or "single": P, nearly all of the memory and of the work, is then of float32, and forecasts
+        agree to about 1e-6; all sums, the certificate's too, stay of float64.
 
     Attributes
     ----------
@@ -109,6 +111,7 @@ class GAF(SurrogateClassifier):
         horizon: int | None = None,
         random_state: int = 0,
         feature_bound: float | None = None,
+        precision: str = "double",
     ) -> None:
         self.radius = radius
         self.regularization = regularization
@@ -119,6 +122,7 @@ class GAF(SurrogateClassifier):
         self.horizon = horizon
         self.random_state = random_state
         self.feature_bound = feature_bound
+        self.precision = precision
 
     @property
     def competes_with(self) -> Competition:

@@ -13,8 +13,17 @@ from noregret import validate
 from noregret.base import OnlineClassifier
 from noregret.errors import NoBound, NoCertificate
 from noregret.second_order import curvature
-from noregret.second_order.surrogate import ROUNDING_SHOWS, SurrogateState, merged, start
+from noregret.second_order.surrogate import (
+    ROUNDING_SHOWS,
+    ROUNDING_SHOWS_IN_SINGLE,
+    SurrogateState,
+    merged,
+    off_in_single,
+    start,
+)
 from noregret.tally import EXCESS, ROWS, SCALE, WIDEST, require_unit_weights
+
+PRECISIONS = ("double", "single")
 
 
 @dataclass(frozen=True)
@@ -28,12 +37,14 @@ class Constants:
     feature_bound: float  # 0: each row uses its own norm
 
 
-def require_precision(scale: float, refusal: type[ValueError]) -> None:
+def require_precision(scale: float, refusal: type[ValueError], single: bool = False) -> None:
     """Refuse a promise where rounding may be larger than it: scale = weight |x|^2 / lam."""
-    if scale > ROUNDING_SHOWS:
+    most = ROUNDING_SHOWS_IN_SINGLE if single else ROUNDING_SHOWS
+    if scale > most:
         raise refusal(
-            f"weight |x|^2 / regularization reached {scale:.2g}: beyond {ROUNDING_SHOWS:.0e} rounding in the inverse "
-            "of A may exceed what is promised. Scale the features, for example to unit variance."
+            f"weight |x|^2 / regularization reached {scale:.2g}: beyond {most:.0e} rounding in the inverse "
+            "of A may exceed what is promised. Scale the features, for example to unit variance"
+            + (', or choose precision="double".' if single else ".")
         )
 
 
@@ -44,6 +55,7 @@ class SurrogateClassifier(OnlineClassifier):
     regularization: float | None
     curvature: str | float
     feature_bound: float | None
+    precision: str = "double"
     state_: SurrogateState
     _constants: Constants
     # Comparators reach logits of size C = radius |x| times this: 1/2 where the weights give the margin z_1 - z_0.
@@ -62,6 +74,8 @@ class SurrogateClassifier(OnlineClassifier):
         bound = 0.0 if self.feature_bound is None else validate.positive("feature_bound", self.feature_bound)
         lam = self._default_regularization(radius) if self.regularization is None else self.regularization
         code, number = curvature.rule(self.curvature, n_classes)
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision={self.precision!r} is unknown: choose one of {PRECISIONS}.")
         return Constants(
             radius=radius,
             regularization=validate.positive("regularization", lam),
@@ -71,7 +85,7 @@ class SurrogateClassifier(OnlineClassifier):
         )
 
     def _start(self, n_features: int, n_classes: int) -> SurrogateState:
-        return start((n_classes - 1) * n_features, self._constants.regularization)
+        return start((n_classes - 1) * n_features, self._constants.regularization, self.precision == "single")
 
     def _merged(self, states: Sequence[Any], common: Any) -> Any:
         return merged(states, common)
@@ -84,10 +98,19 @@ class SurrogateClassifier(OnlineClassifier):
         """R: the declared bound, or the largest row so far."""
         return self._constants.feature_bound or float(self.state_.tally[WIDEST])
 
+    @property
+    def _is_single(self) -> bool:
+        return bool(self._played_with.get("precision") == "single")
+
+    @property
+    def _scale(self) -> float:
+        """The largest weight |x|^2 / lam so far: how far P's first entries were above what matters now."""
+        return float(self.state_.tally[SCALE]) / self._constants.regularization
+
     def _require_proof(self, refusal: type[ValueError]) -> None:
         c = self._constants
         R = self._largest_row()
-        require_precision(float(self.state_.tally[SCALE]) / c.regularization, refusal)
+        require_precision(self._scale, refusal, self._is_single)
         C = c.radius * R * self._logits_per_weight
         if not curvature.proved(c.code, c.number, C, self._n_classes):
             sharp = curvature.kappa(curvature.SHARP, 0.0, C, self._n_classes)
@@ -114,7 +137,10 @@ class SurrogateClassifier(OnlineClassifier):
                 f"a comparator of norm {norm:.4g} lies outside {self.competes_with.domain}, where the quadratics "
                 "are proved to lie below the loss: use a larger radius."
             )
-        return self._constants.regularization * norm**2 + float(self.state_.tally[EXCESS])
+        excess = float(self.state_.tally[EXCESS])
+        if self._is_single:
+            excess += off_in_single(excess, self._scale)
+        return self._constants.regularization * norm**2 + excess
 
     def _theorem(self, n: int | None) -> dict[str, Any]:
         """What every bound reads: n, d, R, B, lam, and kappa at R."""

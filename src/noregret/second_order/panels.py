@@ -87,7 +87,8 @@ def cuts(n_rows: int, size: int, r: int) -> Iterator[slice]:
 def look_ahead(P: Array, x: Array, r: int) -> Array:
     """V_0, (r, b, size): the products of P with every row, copy by copy."""
     (b, d), size = x.shape, P.shape[0]
-    V0 = np.empty((r, b, size))
+    V0 = np.empty((r, b, size), dtype=P.dtype)
+    x = x.astype(P.dtype, copy=False)
     for k in range(r):
         np.matmul(x, P[k * d : (k + 1) * d], out=V0[k])
     return V0
@@ -97,7 +98,7 @@ def begin(V0: Array, w: Array, x: Array, r: int) -> Panel:
     """The panel before its first row."""
     b, d = x.shape
     rank = r * b
-    flat = V0.reshape(rank, -1)
+    flat = V0.reshape(rank, -1).astype(np.float64, copy=False)
     G = np.empty((r, b, r, b))
     for l in range(r):
         G[:, :, l, :] = (flat[:, l * d : (l + 1) * d] @ x.T).reshape(r, b, b)
@@ -115,15 +116,16 @@ def finish(P: Array, w: Array, V0: Array, panel: Panel) -> None:
     r, b, size = V0.shape
     flat = V0.reshape(r * b, size)
     w += combination(panel.omega, V0)
-    U = np.ascontiguousarray(panel.U.reshape(-1, b, r).swapaxes(1, 2)).reshape(r * b, r * b) @ flat
-    blas.dsyrk(-1.0, U.T, beta=1.0, c=P.T, lower=1, overwrite_c=1)  # of P itself the upper triangle
+    U = np.ascontiguousarray(panel.U.reshape(-1, b, r).swapaxes(1, 2), dtype=P.dtype).reshape(r * b, r * b) @ flat
+    subtract = blas.dsyrk if P.dtype == np.float64 else blas.ssyrk
+    subtract(-1.0, U.T, beta=1.0, c=P.T, lower=1, overwrite_c=1)  # of P itself the upper triangle
     mirror(P)
 
 
 def combination(omega: Array, V0: Array) -> Array:
     """omega V_0."""
     r, b, size = V0.shape
-    found: Array = np.ascontiguousarray(omega.reshape(b, r).T).reshape(-1) @ V0.reshape(r * b, size)
+    found: Array = np.ascontiguousarray(omega.reshape(b, r).T).reshape(-1) @ V0.reshape(r * b, size).astype(omega.dtype)
     return found
 
 
