@@ -750,10 +750,10 @@ def test_pictures() -> None:
     pytest.importorskip("matplotlib")
     X, y = stream(n=40)
     one = play_bandit(clone(BANDITS["theory"]), X, y, progress=False)
-    assert len(one.plot().axes) == 2
+    assert len(one.plot()) == 2
     two = play_bandit({"Banditron": Banditron(n_classes=3), "greedy": clone(BANDITS["greedy"])}, X, y, progress=False)
-    assert len(two.plot().axes) == 1
-    labels = [text.get_text() for text in two.plot().legends[0].get_texts()]
+    assert len(two.plot()) == 1
+    labels = [text.get_text() for text in two.plot()[0].figure.legends[0].get_texts()]
     assert labels == ["Banditron", "greedy"]
 
 

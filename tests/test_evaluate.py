@@ -309,10 +309,10 @@ def test_frames_and_json_hold_the_trace(tmp_path: Any) -> None:
 def test_pictures_are_drawn(tmp_path: Any) -> None:
     X, y = stream()
     traces = play({"AIOLI": AIOLI(), "Perceptron": Perceptron()}, X, y)
-    for name, figure in (
+    for name, axes in (
         ("one", traces["AIOLI"].plot()), ("scores", traces["Perceptron"].plot()), ("both", traces.plot()),
     ):  # fmt: skip
-        figure.savefig(tmp_path / f"{name}.png")
+        axes[0].figure.savefig(tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
 
 

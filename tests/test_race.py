@@ -114,7 +114,7 @@ def test_picture_has_a_named_numbered_curve_for_each_learner(result):
     assert len(looks) == 4
     assert {text.get_text() for text in axes.texts} == {"1", "2", "3", "4"}
     assert len([line for line in plots.race(result.streams[0]).lines if not line.get_label().startswith("_")]) == 2
-    assert len(result.plot().axes) == 2
+    assert len(result.plot()) == 2
 
 
 def test_sixteen_learners_have_sixteen_looks():

@@ -1,4 +1,4 @@
-"""Every picture, by matplotlib (the extra "cli" has it). Figures are returned, and shown or saved by the caller."""
+"""Every picture, by matplotlib (the extra "cli" has it). Axes are returned; `axes.figure.savefig(path)` saves them."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def tidy(axes: Any, x: str, y: str) -> None:
 
 
 def plot_trace(trace: Any) -> Any:
-    """Regret, certificate and bound of one game over time; for probabilities their reliability beside it."""
-    figure, panels = _figure(2 if trace.kind == "probabilities" else 1)
+    """Regret, certificate and bound of one game over time; for probabilities their reliability beside it: the axes."""
+    _, panels = _figure(2 if trace.kind == "probabilities" else 1)
     regret(trace, panels[0])
     if trace.kind == "probabilities":
         reliability(trace, panels[1])
-    return figure
+    return panels
 
 
 def regret(trace: Any, axes: Any = None) -> Any:
@@ -71,7 +71,7 @@ def regret(trace: Any, axes: Any = None) -> Any:
     axes = _figure(1)[1][0] if axes is None else axes
     known = trace.stream is not None and trace.competition is not None
     if known:
-        _draw_regret(axes, trace, REGRET, "regret")
+        _draw_regret(axes, trace, "regret", color=REGRET, linewidth=1.6)
     promised = False
     for values, colour, line, label in (
         (trace.certificate, CERTIFICATE, "-.", "certificate"),
@@ -93,27 +93,27 @@ def regret(trace: Any, axes: Any = None) -> Any:
 
 
 def plot_traces(traces: Any) -> Any:
-    """The regret of every game over time, and the mean loss beside it."""
-    figure, (left, right) = _figure(2)
+    """The regret of every game over time, and the mean loss beside it: the two axes."""
+    _, both = _figure(2)
+    left, right = both
     for i, (name, trace) in enumerate(traces.items()):
-        colour = f"C{i % 10}"
         if trace.stream is not None and trace.competition is not None:
-            _draw_regret(left, trace, colour, name)
-        right.plot(trace.rows, trace.loss / trace.rows, color=colour, label=name, linewidth=1.6)
+            _draw_regret(left, trace, name, **style(i))
+        right.plot(trace.rows, trace.loss / trace.rows, label=name, **style(i))
     for axes in (left, right):
         axes.set_xscale("log")
     _let_zero_show(left)
     tidy(left, "rows", "total loss above the best in hindsight")
     tidy(right, "rows", "mean loss")
     right.legend(frameon=False)
-    return figure
+    return both
 
 
-def _draw_regret(axes: Any, trace: Any, colour: str, label: str) -> None:
+def _draw_regret(axes: Any, trace: Any, label: str, **look: Any) -> None:
     """The interval as a band; it is thinner than the line where the comparator is known well."""
     low, high = (np.array(ends) for ends in zip(*trace.regret, strict=True))
-    axes.fill_between(trace.rows, low, high, color=colour, alpha=0.3, linewidth=0)
-    axes.plot(trace.rows, (low + high) / 2, color=colour, label=label, linewidth=1.6)
+    axes.fill_between(trace.rows, low, high, color=look["color"], alpha=0.3, linewidth=0)
+    axes.plot(trace.rows, (low + high) / 2, label=label, **look)
 
 
 def _let_zero_show(axes: Any) -> None:
@@ -142,18 +142,18 @@ def reliability(trace: Any, axes: Any = None) -> Any:
 
 
 def plot_bandits(traces: Any) -> Any:
-    """Mistakes a round over time; beside them those above the log loss of the best in hindsight, and their bounds."""
+    """Mistakes a round over time; beside them those above the best log loss in hindsight, with bounds: the axes."""
     measured = [name for name, trace in traces.items() if trace.competition is not None and trace.classes is not None]
     figure, panels = _figure(2 if measured else 1)
     for i, (name, trace) in enumerate(traces.items()):
-        colour = f"C{i % 10}"
+        look = style(i)
         label = f"{name} (sees the labels)" if trace.told else name
-        panels[0].plot(trace.rounds, trace.mistake_rate, color=colour, label=label, linewidth=1.6)
+        panels[0].plot(trace.rounds, trace.mistake_rate, label=label, **look)
         if name in measured:
-            panels[1].plot(trace.rounds, trace.relative_mistakes / trace.rounds, color=colour, linewidth=1.6)
+            panels[1].plot(trace.rounds, trace.relative_mistakes / trace.rounds, **look)
         if name in measured and np.isfinite(trace.bound).any():
             label = f"{name}: bound on its mean"
-            panels[1].plot(trace.rounds, trace.bound / trace.rounds, "--", color=colour, label=label, linewidth=1.2)
+            panels[1].plot(trace.rounds, trace.bound / trace.rounds, color=look["color"], label=label, linewidth=0.8)
     panels[0].set_ylim(0.0, 1.02)
     tidy(panels[0], "rounds", "mistakes a round")
     if measured:
@@ -163,14 +163,14 @@ def plot_bandits(traces: Any) -> Any:
         axes.set_xscale("log")
     figure.set_figwidth(figure.get_figwidth() + 2.6)  # room for the names
     figure.legend(loc="outside right upper", frameon=False, fontsize="small")
-    return figure
+    return panels
 
 
 SCORES = {"log_loss": "mean log loss", "error": "error rate"}
 
 
 def plot_race(results: Any) -> Any:
-    """Mean log loss and error rate of every learner of a race on one stream; the names beside them, best first."""
+    """Mean log loss and error rate of every learner of a race on one stream, the names beside them: the axes."""
     forecasters = [name for name in results.games if results.curve(name) is not None]
     scores = ["log_loss", "error"] if forecasters else ["error"]
     figure, grid = panels(1, len(scores), height=5.0)
@@ -182,7 +182,7 @@ def plot_race(results: Any) -> Any:
     figure.suptitle(f"{results.name}: {over}")
     handles, labels = grid[0, -1].get_legend_handles_labels()  # everybody has an error rate
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize="small", handlelength=3.5)
-    return figure
+    return grid[0]
 
 
 def race(results: Any, axes: Any = None, score: str = "log_loss") -> Any:

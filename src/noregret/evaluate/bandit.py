@@ -274,7 +274,7 @@ class BanditTrace:
         return text
 
     def plot(self) -> Any:
-        """A matplotlib figure: mistakes a round, and relative mistakes with their bound, over time."""
+        """Axes of matplotlib: mistakes a round, and relative mistakes with their bound, over time."""
         return BanditTraces({self.name: self}).plot()
 
 
@@ -282,7 +282,7 @@ class BanditTraces(ByName):
     """The games of several bandit learners on one stream, by name: `BanditTrace`s."""
 
     def plot(self) -> Any:
-        """A matplotlib figure: mistakes a round of every learner over time, and relative mistakes where there are."""
+        """Axes of matplotlib: mistakes a round of every learner over time, and relative mistakes where there are."""
         from noregret.plots import plot_bandits
 
         return plot_bandits(self)

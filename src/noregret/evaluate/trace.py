@@ -184,7 +184,7 @@ class Trace:
         return text
 
     def plot(self) -> Any:
-        """A matplotlib figure: regret, certificate and bound over time, and the reliability of the forecasts."""
+        """Axes of matplotlib: regret, certificate and bound over time, and the reliability of the forecasts."""
         from noregret.plots import plot_trace
 
         return plot_trace(self)
@@ -211,7 +211,7 @@ class Traces(ByName):
     """The games of several learners on one stream, by name: `Trace`s."""
 
     def plot(self) -> Any:
-        """A matplotlib figure: the regret of every learner over time, and its mean loss."""
+        """Axes of matplotlib: the regret of every learner over time, and its mean loss."""
         from noregret.plots import plot_traces
 
         return plot_traces(self)

@@ -100,7 +100,7 @@ class StreamRace:
         return _csv(lines)
 
     def plot(self) -> Any:
-        """A matplotlib figure: mean log loss and error rate over rows, medians and quartiles over the orders."""
+        """Axes of matplotlib: mean log loss and error rate over rows, medians and quartiles over the orders."""
         from noregret.plots import plot_race
 
         return plot_race(self)
@@ -162,7 +162,7 @@ class Race:
         return "\n\n".join([*parts, NOTE]) + "\n"
 
     def plot(self) -> Any:
-        """The matplotlib figure of the first stream's race; `streams[i].plot()` is another's."""
+        """The axes of the first stream's race; `streams[i].plot()` is another's."""
         return self.streams[0].plot()
 
     def save(self, folder: str | Path) -> list[Path]:
@@ -176,7 +176,7 @@ class Race:
         for stream in self.streams:
             (folder / f"{stream.name}.csv").write_text(stream.curves_csv(), encoding="utf-8")
             pictures.append(folder / f"{stream.name}.png")
-            stream.plot().savefig(pictures[-1], dpi=150)
+            stream.plot()[0].figure.savefig(pictures[-1], dpi=150)
         return pictures
 
 
