@@ -10,10 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 import noregret
 from learners import assert_same_state, through_file
-from noregret import AIOLI, FOLKLORE, OGD, BadRow, Hedge, Mixture, OneVsRest, OnlineBoosting, Perceptron, bounds, play
+from noregret import (
+    AIOLI,
+    FOLKLORE,
+    OGD,
+    BadRow,
+    Hedge,
+    Mixture,
+    OneVsRest,
+    OnlineBoosting,
+    Perceptron,
+    Stack,
+    bounds,
+    play,
+)
 from noregret.reductions import hedge, stack
 
 
@@ -157,6 +171,39 @@ def test_members_of_a_stack_are_what_they_are_alone(threads: int, monkeypatch: p
     np.testing.assert_array_equal(
         one_vs_rest.predict_proba(X), noregret.load(_saved(one_vs_rest, monkeypatch)).predict_proba(X)
     )
+
+
+def test_a_stack_is_its_members_one_by_one() -> None:
+    X, y = some_rows(500, 2)
+    weight = np.random.default_rng(0).choice([0.0, 1.0, 2.0], 500)
+    grid = [AIOLI(radius=0.5), AIOLI(radius=5.0), OGD(), Perceptron(), Mixture([AIOLI(), OGD()])]
+    stacked = Stack(grid)
+    p = np.concatenate(
+        [stacked.predict_then_learn(X[s], y[s], [0, 1], weight[s]) for s in (slice(0, 123), slice(123, 500))], axis=1
+    )
+    assert p.shape == (5, 500, 2)
+    for i, learner in enumerate(grid):
+        alone = clone(learner)
+        said = alone.predict_then_learn(X, y, classes=[0, 1], sample_weight=weight)
+        assert_same_state(stacked.learners_[i], alone)
+        if said.shape == p[i].shape:
+            np.testing.assert_array_equal(p[i], said)
+            np.testing.assert_array_equal(stacked.predict_proba(X)[i], alone.predict_proba(X))
+        assert stacked.total_losses_[i] == alone.total_loss_
+    assert stacked.best_ is stacked.learners_[int(stacked.total_losses_.argmin())]
+    before = [array.copy() for array in stacked.learners_[1].state_]
+    with pytest.raises(BadRow, match="row 1, column 0: NaN"):
+        stacked.partial_fit([[0, 0, 0, 0], [np.nan, 0, 0, 0]], [0, 1])
+    for array, old in zip(stacked.learners_[1].state_, before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+def test_what_a_stack_refuses() -> None:
+    for learners in ([], AIOLI(), [3], [noregret.OnlineLogisticRegression()], [noregret.VovkAzouryWarmuth()]):
+        with pytest.raises(ValueError, match="learners"):
+            Stack(learners)
+    with pytest.raises(NotFittedError):
+        Stack([AIOLI()]).predict_proba(np.eye(2))
 
 
 def _saved(learner: Any, monkeypatch: pytest.MonkeyPatch) -> Any:

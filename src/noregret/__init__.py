@@ -36,6 +36,7 @@ _HOME = {
     "AggregatingForecaster": "noregret.exact.aggregating",
     "Hedge": "noregret.reductions.hedge",
     "Mixture": "noregret.reductions.mixture",
+    "Stack": "noregret.reductions.grid",
     "OneVsRest": "noregret.reductions.one_vs_rest",
     "OnlineToBatch": "noregret.reductions.online_to_batch",
     "merge": "noregret.reductions.merging",
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from noregret.reductions.boosting import OnlineBoosting as OnlineBoosting
     from noregret.reductions.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from noregret.reductions.gaptron import Gaptron as Gaptron
+    from noregret.reductions.grid import Stack as Stack
     from noregret.reductions.hedge import Hedge as Hedge
     from noregret.reductions.merging import merge as merge
     from noregret.reductions.mixture import Mixture as Mixture

@@ -8,6 +8,7 @@ from typing import Any
 _HOME = {
     "Hedge": "noregret.reductions.hedge",
     "Mixture": "noregret.reductions.mixture",
+    "Stack": "noregret.reductions.grid",
     "OneVsRest": "noregret.reductions.one_vs_rest",
     "OnlineBoosting": "noregret.reductions.boosting",
     "OnlineToBatch": "noregret.reductions.online_to_batch",
