@@ -20,7 +20,7 @@ class Stack:
     For a grid over what one would like to know, such as the radius. To act on the answer while the stream runs,
     `Mixture` mixes the members' forecasts.
 
-    **Guarantee.** Each member forecasts and learns as it would alone, to the bit, and has its own certificate and bound.
+    **Guarantee.** Each member forecasts and learns as it would alone, to the bit, with its own certificate and bound.
 
     Parameters
     ----------
