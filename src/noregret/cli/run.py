@@ -79,8 +79,9 @@ def run(
             again = " ".join([*sys.argv[1:], *([] if resume else ["--resume"])])
             print(f"interrupted. To go on: noregret {again}", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
-        going.finish(csv=forecasts is Kind.csv)
-        summary = report.write(going, folder)
+        with _spinner("putting forecasts together, finding the best in hindsight", quiet=json):
+            going.finish(csv=forecasts is Kind.csv)
+            summary = report.write(going, folder)
         going.folder.clear()
         if json:
             print((folder / "summary.json").read_text(encoding="utf-8"), end="")
@@ -145,6 +146,19 @@ def _bar(quiet: bool, total: int | None) -> Iterator[Callable[[Any], None]]:
             progress.update(task, description="  ".join(told), completed=now.lines)
 
         yield tell
+
+
+@contextmanager
+def _spinner(words: str, quiet: bool) -> Iterator[None]:
+    """Says what is going on, where there is a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield
+        return
+    with console.status(words):
+        yield
 
 
 def _print_summary(entries: list[tuple[str, str]], folder: Path) -> None:
