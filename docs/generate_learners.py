@@ -29,8 +29,9 @@ def learners() -> dict[str, Any]:
 
 def table() -> list[list[str]]:
     """The cells of the README's table of learners, a list a row, the header first."""
-    lines = README.read_text().split("## What there is\n", 1)[1].strip().splitlines()
-    rows = [line.strip("| ").split(" | ") for line in lines[: lines.index("")]]
+    text = README.read_text()
+    lines = text[text.index("| learner | ") :].split("\n\n", 1)[0].splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines]
     return [rows[0], *rows[2:]]
 
 

@@ -37,7 +37,9 @@ def test_click_stream(tmp_path, monkeypatch, capsys):
     text = printed("click_stream", capsys)
     assert "columns: device (category), hour (number), age (number), price (number)" in text
     assert re.search(r"rows +4,000\n", text)
-    assert float(re.search(r"log loss a row +([\d.]+)", text)[1]) < 0.57  # the base rate's is 0.61, the truth's 0.54
+    assert (
+        float(re.search(r"log loss a row +([\d.]+)", text)[1]) < 0.57
+    )  # the base rate's is 0.65, and 0.53 that of who knows the truth and all ages
     # a file of one's own, as a real process
     path = tmp_path / "mine.csv"
     path.write_text("a,bought\n" + "1,no\n2,yes\n" * 20 + "none,no\n")
