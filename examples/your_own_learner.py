@@ -4,15 +4,16 @@ r"""Your own learner in 40 lines: CoinBetting, logistic regression without a rat
 
 The hooks (`_prepare`, `_start`, `_limits`, `_run`, `_forecast`) and what is promised (`competes_with`,
 `regret_certificate`, `regret_bound`) are all that a learner writes; blocks, rows, scikit-learn's verbs, checks of bad
-input, save and load come from `OnlineClassifier`. All that is learned is in `state_`, a NamedTuple of arrays which
-`_run` changes in place. This loop is NumPy; for speed put it into a function compiled by `numba.njit`.
+input, save and load come from `OnlineClassifier` (`noregret.load` finds the class once its module is imported). All
+that is learned is in `state_`, a NamedTuple of arrays which `_run` changes in place. This loop is NumPy; for speed put
+it into a function compiled by `numba.njit`.
 
 The algorithm (Orabona and Pal, 2016) bets a share of its wealth on the direction of the gradients so far,
 
     w_t = (-g_1 - ... - g_{t-1}) / t * wealth,    wealth = start - g_1.w_1 - ... - g_{t-1}.w_{t-1},
 
 for rows of norm at most 1. The log loss lies above its tangents, so regret against u is at most the sum of
-g_t.(w_t - u): that is the certificate, and it needs two sums. Their Corollary 5 is the bound.
+g_t.(w_t - u): that is the certificate, and it needs two sums. The bound is theirs, for all streams of such rows.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 import noregret
 from noregret import validate
@@ -47,8 +49,8 @@ class CoinBetting(OnlineClassifier):
         self.radius = radius
         self.wealth = wealth
 
-    def _prepare(self, n_features: int, n_classes: int) -> float:  # read when the first row comes: `_constants`
-        return validate.positive("wealth", self.wealth)
+    def _prepare(self, n_features: int, n_classes: int) -> tuple[float, float]:  # at the first row: `_constants`
+        return validate.positive("radius", self.radius), validate.positive("wealth", self.wealth)
 
     def _start(self, n_features: int, n_classes: int) -> Betting:
         return Betting(np.zeros(n_features), np.zeros(TALLIES))
@@ -58,7 +60,7 @@ class CoinBetting(OnlineClassifier):
 
     def _weights(self) -> np.ndarray:
         gradients, tally = self.state_
-        return -gradients * ((self._constants - tally[EXCESS]) / (tally[ROWS] + 1.0))
+        return -gradients * ((self._constants[1] - tally[EXCESS]) / (tally[ROWS] + 1.0))
 
     def _run(self, X: Any, Y: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
         for t, x in enumerate(X):
@@ -67,7 +69,7 @@ class CoinBetting(OnlineClassifier):
             out[t] = -margin / 2, margin / 2  # logits
             if weight[t] == 0.0:
                 continue
-            g = weight[t] * (1 / (1 + np.exp(-margin)) - Y[t, 1]) * x
+            g = weight[t] * (expit(margin) - Y[t, 1]) * x
             loss = weight[t] * (np.logaddexp(0.0, margin) - Y[t, 1] * margin)
             self.state_.gradients[:] += g
             record(self.state_.tally, weight[t], loss, (g * w).sum(), sqrt((x * x).sum()))
@@ -81,18 +83,19 @@ class CoinBetting(OnlineClassifier):
     @property
     def competes_with(self) -> Competition:
         """Weights of the margin, of norm at most `radius`."""
-        return Competition("logistic", Ball(self.radius))
+        return Competition("logistic", Ball(self._constants[0] if hasattr(self, "_constants") else self.radius))
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
         """The sum of g.(w - u) at its largest over |u| <= radius, or over |u| of a given norm."""
-        size = self.radius if comparator_norm is None else comparator_norm
+        size = self._constants[0] if comparator_norm is None else comparator_norm
         return float(self.state_.tally[EXCESS] + size * np.linalg.norm(self.state_.gradients))
 
     def regret_bound(self, n: int | None = None) -> float:
-        """Corollary 5 of Orabona and Pal (2016), at its largest over the ball."""
+        """That of Orabona and Pal (2016) for betting by the Krichevsky-Trofimov estimator, over the ball."""
         require_unit_weights(self.state_.tally)
         n = int(self.state_.tally[ROWS]) if n is None else n
-        return self.radius * sqrt(n * log(1 + 24 * n**2 * self.radius**2 / self._constants**2)) + self._constants
+        radius, wealth = self._constants
+        return radius * sqrt(n * log(1 + 24 * (n * radius / wealth) ** 2)) + wealth
 
 
 def main() -> None:

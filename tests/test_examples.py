@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
 from sklearn.base import clone
 
 from noregret import BadRow, NoBound, load, play
@@ -125,6 +126,18 @@ def test_your_own_learner_keeps_the_promises(tmp_path):
     assert weighted.regret_certificate() > 0
     with pytest.raises(NoBound):
         weighted.regret_bound()
+
+
+def test_the_bound_of_your_own_learner():
+    """It is above what the bettor's wealth proves: the largest of |u| x - F(x) + 1, F its least wealth at |G| = x."""
+    X = np.full((1, 1), 0.5)
+    for n in (1, 2, 10, 100, 10_000):
+        x = np.linspace(0, n, 10_001)
+        log_wealth = n * np.log(2) + gammaln((n + 1 + x) / 2) + gammaln((n + 1 - x) / 2) - gammaln(n + 1)
+        least = np.exp(np.minimum(log_wealth, 700.0)) / np.pi
+        for radius in (0.01, 0.1, 1.0, 10.0, 1000.0):
+            learner = own_learner()(radius=radius).fit(X, [1], classes=[0, 1])
+            assert (radius * x - least + 1).max() <= learner.regret_bound(n)
 
 
 @pytest.mark.parametrize("radius", [0.1, 1.0, 30.0])
