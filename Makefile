@@ -17,8 +17,10 @@ types:  ## static types
 imports:  ## imports go one way
 	lint-imports
 
-docs:  ## make docs/bounds.md anew from the code
+docs:  ## make docs/bounds.md, docs/learners and docs/game.png anew from the code
 	$(PYTHON) docs/generate_bounds.py
+	$(PYTHON) docs/generate_learners.py
+	$(PYTHON) docs/draw_game.py
 
 check:  ## all that CI runs
 	bash .ci/run

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 import noregret
+from noregret.running import warmup
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     program = "from noregret.cli import main; main()"
-    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=600)
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=os.environ | environment,
+    )
 
 
 def test_version_and_help():
@@ -19,6 +32,62 @@ def test_version_and_help():
     assert done.returncode == 0
     assert "--seed" in done.stdout
     assert "Example" in done.stdout
+
+
+def test_help_lists_every_command():
+    done = command("--help")
+    assert done.returncode == 0
+    for name in ("race", "run", "predict", "figure", "doctor", "warmup"):
+        assert re.search(rf"^\W*{name} ", done.stdout, re.MULTILINE), name
+    page = Path("docs/command-line.md").read_text()
+    assert set(re.findall(r"^\| `noregret (\w+)", page, re.MULTILINE)) == {each.name for each in registered()}
+
+
+def registered():
+    import typer.main
+
+    from noregret.cli import app
+
+    return typer.main.get_command(app).commands.values()
+
+
+def test_doctor(tmp_path):
+    done = command("doctor", NOREGRET_CACHE_DIR=str(tmp_path), NOREGRET_DATA=str(tmp_path / "nowhere"))
+    assert done.returncode == 0, done.stderr
+    for word in ("versions", "extras", "cache", "threads", noregret.__version__, "numba", "pyarrow"):
+        assert word in done.stdout
+    assert "nothing is compiled yet: `noregret warmup`" in done.stdout
+    assert f"NOREGRET_DATA names no folder: {tmp_path / 'nowhere'}" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_doctor_for_programs_and_pruning(tmp_path):
+    (tmp_path / "kernels-of-old").mkdir()
+    (tmp_path / "data").mkdir()
+    here = {"NOREGRET_CACHE_DIR": str(tmp_path), "NOREGRET_DATA": str(tmp_path)}
+    found = json.loads(command("doctor", "--json", **here).stdout)
+    assert found["versions"]["noregret"] == noregret.__version__
+    assert found["cache"]["stale"] == ["kernels-of-old"]
+    assert found["cache"]["compiled"] == 0 and found["threads"]["cores"] >= 1
+    assert found["data"]["NOREGRET_DATA"] == str(tmp_path)
+    assert json.loads(command("doctor", "--json", "--prune", **here).stdout)["cache"]["stale"] == []
+    assert not (tmp_path / "kernels-of-old").exists() and (tmp_path / "data").exists()
+
+
+GAMES = [(name, learner, n_classes) for name, learner, kinds in warmup.games() for n_classes in kinds]
+
+
+def test_every_learner_warms_up():
+    from noregret.running.recipe import learners
+
+    assert {name for name, _, _ in GAMES} == set(learners()) - {"FollowTheLeader"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "learner", "n_classes"), GAMES, ids=[f"{name}-{k}" for name, _, k in GAMES])
+def test_warmup_games_play(name, learner, n_classes):
+    warmup.play(learner, n_classes)
+    assert not hasattr(learner, "state_")  # a clone played
 
 
 def test_help_does_not_pay_for_numba_or_scikit_learn():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
+import importlib.util
+import io
 import pkgutil
 import re
 from pathlib import Path
@@ -13,7 +16,8 @@ import pytest
 import noregret
 
 MODULES = sorted(m.name for m in pkgutil.walk_packages(noregret.__path__, "noregret."))
-PAGES = sorted(path for path in [Path("README.md"), *Path("docs").glob("*.md")] if path.exists())
+PAGES = sorted([Path("README.md"), *Path("docs").rglob("*.md")])
+WRITTEN = [*PAGES, Path("CONTRIBUTING.md"), Path("examples/README.md")]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -28,6 +32,50 @@ def test_code_blocks(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for block in blocks:
         exec(compile(block, str(page), "exec"), {})
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=str)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        file, _, _ = target.partition("#")
+        assert file.startswith("http") or (page.parent / file).exists(), target
+
+
+def learners_pages():
+    spec = importlib.util.spec_from_file_location("generate_learners", Path("docs/generate_learners.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_learners_pages_are_what_the_code_says():
+    """docs/learners is up to date; if this fails, run `make docs`."""
+    module = learners_pages()
+    pages = {path.relative_to(module.FOLDER): text for path, text in module.pages().items()}
+    assert pages == {path.relative_to("docs/learners"): path.read_text() for path in Path("docs/learners").glob("*")}
+    in_the_table = set(re.findall(r"`(\w+)`", " ".join(row[0] for row in module.table()[1:])))
+    assert in_the_table == set(module.learners()) - {"OnlineToBatch"}
+    for path, text in pages.items():
+        assert not re.search(r":math:|\]_|^\.\. |>>>", text, re.MULTILINE), (
+            path
+        )  # nothing is left as it was in the docstring
+
+
+def test_the_report_of_the_quickstart():
+    """What the page shows is what its first block prints."""
+    page = Path("docs/quickstart.md").read_text()
+    block = re.search(r"^```python\n(.*?report\(\)\))", page, re.MULTILINE | re.DOTALL)[1]
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(block, {})
+    assert f"```\n{out.getvalue()}```" in page
+
+
+def test_every_page_is_in_an_index():
+    index = Path("docs/README.md").read_text()
+    for page in Path("docs").glob("*.md"):
+        assert page.name == "README.md" or f"({page.name})" in index
+    for page in Path("docs").glob("*/*.md"):
+        assert page.name == "README.md" or f"({page.name})" in (page.parent / "README.md").read_text()
 
 
 def test_public_names_have_docstrings_with_examples():
