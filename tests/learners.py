@@ -360,8 +360,9 @@ def play(entry: Entry, stream: Stream, cuts: tuple[int, ...] = (), **kwargs: Any
 def assert_same_state(one: Any, other: Any) -> None:
     """Every array of the two states is the same, bit for bit."""
     assert type(one.state_) is type(other.state_)
+    precision = getattr(one, "precision", "double")
     for name, array in one.state_._asdict().items():
-        assert array.dtype == np.float64
+        assert array.dtype == (np.float32 if (name, precision) == ("P", "single") else np.float64)
         assert np.array_equal(array, getattr(other.state_, name)), name
     for mine, others in zip(members(one), members(other), strict=True):
         assert_same_state(mine, others)

@@ -270,6 +270,7 @@ BAD_PARAMETERS: dict[str, list[Any]] = {
     "curvature": [0.0, -1.0, np.nan, "steep"],
     "virtual_weight": [-1.0, np.nan, "heavy", None],
     "feature_bound": [0.0, -1.0, np.nan, "big"],
+    "precision": ["half", 32, None],
     "gamma": [0.0, -1.0, np.nan],
     "epsilon": [0.0, -1.0, np.nan],
     "expectation": ["exact", 3],
