@@ -217,13 +217,14 @@ def test_exp_concavity_behind_onss_gamma():
     for K in (2, 3, 5):
         for BR in (0.3, 1.0, 3.0):
             gamma = theory_gamma(BR, 1.0, K)
-            for _ in range(3000):
-                z, v = rng.normal(size=(2, K))
-                for point in (z, v):
-                    size = BR / (2**0.5 if K == 2 else 1.0)  # two classes: |z_1 - z_0| <= BR
-                    point *= size * rng.random() ** 0.2 / np.linalg.norm(point - (point.mean() if K == 2 else 0))
-                k = rng.integers(K)
-                p = np.exp(z - logsumexp(z))
-                slope = (p - np.eye(K)[k]) @ (v - z)
-                loss_z, loss_v = logsumexp(z) - z[k], logsumexp(v) - v[k]
-                assert loss_v >= loss_z + slope + gamma / 2 * slope**2 - 1e-12
+            n = 3000
+            z, v = rng.normal(size=(2, n, K))
+            for points in (z, v):
+                size = BR / (2**0.5 if K == 2 else 1.0)  # two classes: |z_1 - z_0| <= BR
+                centre = points.mean(axis=1, keepdims=True) if K == 2 else 0.0
+                points *= size * rng.random((n, 1)) ** 0.2 / np.linalg.norm(points - centre, axis=1, keepdims=True)
+            k, t = rng.integers(K, size=n), np.arange(n)
+            p = np.exp(z - logsumexp(z, axis=1, keepdims=True))
+            slope = ((p - np.eye(K)[k]) * (v - z)).sum(axis=1)
+            loss_z, loss_v = logsumexp(z, axis=1) - z[t, k], logsumexp(v, axis=1) - v[t, k]
+            assert (loss_v >= loss_z + slope + gamma / 2 * slope**2 - 1e-12).all()

@@ -208,7 +208,7 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
     "budget": (10, 20),
     "classes": (None, [0, 1, 2, 3, 4]),
     "missing": ("mean", "error"),
-    "precision": ("double", "single"),
+    "precision": ("double", "double"),
     "drift": ("none", "track"),
     "radii": ("auto", [2.0]),
     "on_bad_row": ("skip", "error"),

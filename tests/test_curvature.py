@@ -16,26 +16,24 @@ from noregret.second_order.curvature import kappa, lambert_of_exp, proved, rule
 
 
 def gap(a, b, constant):
-    """How far the quadratic at b lies below the loss at a: non-negative for a valid constant."""
-    p = softmax(b)
+    """How far the quadratic at b lies below the loss at a, for points in rows: non-negative for a valid constant."""
+    p = softmax(b, axis=-1)
     u = a - b
-    spread = p @ u**2 - (p @ u) ** 2
-    return logsumexp(a) - logsumexp(b) - p @ u - constant * spread
+    mean = (p * u).sum(axis=-1)
+    spread = (p * u**2).sum(axis=-1) - mean**2
+    return logsumexp(a, axis=-1) - logsumexp(b, axis=-1) - mean - constant * spread
 
 
 def smallest_gap(K, C, constant, rng, tries=4000):
-    """Random search over a in the box and b anywhere, corners and two-valued points first."""
-    worst = np.inf
-    for i in range(tries):
-        a = rng.uniform(-C, C, K) if i % 2 else C * rng.choice([-1.0, 1.0], K)
-        b = a + rng.normal(size=K) * rng.choice([0.1, 1.0, 3.0, 10.0])
-        if i % 3 == 0:  # the extremal case: one class against all others, alike
-            a = np.full(K, C)
-            a[0] = -C
-            b = np.zeros(K)
-            b[0] = rng.uniform(-3, 3) * (1 + C)
-        worst = min(worst, gap(a, b, constant))
-    return worst
+    """Random search over a in the box and b anywhere, corners and two-valued points among them."""
+    corner = np.arange(tries) % 2 == 0
+    a = np.where(corner[:, None], C * rng.choice([-1.0, 1.0], (tries, K)), rng.uniform(-C, C, (tries, K)))
+    b = a + rng.normal(size=(tries, K)) * rng.choice([0.1, 1.0, 3.0, 10.0], (tries, 1))
+    extremal = np.arange(tries) % 3 == 0  # one class against all others, alike
+    a[extremal], b[extremal] = C, 0.0
+    a[extremal, 0] = -C
+    b[extremal, 0] = rng.uniform(-3, 3, extremal.sum()) * (1 + C)
+    return gap(a, b, constant).min()
 
 
 CASES = [(2, 0.25), (2, 1.0), (2, 5.0), (2, 20.0), (3, 0.5), (3, 2.0), (5, 1.0), (5, 5.0), (10, 2.0)]

@@ -136,7 +136,7 @@ def test_a_long_run_stays_near_a_fresh_factorisation(everywhere: None) -> None:
 @pytest.mark.parametrize("blocked", [True, False])
 @pytest.mark.parametrize(
     ("learner", "K"),
-    [(AIOLI(radius=10.0), 2), (AIOLI(radius=100.0), 2), (FOLKLORE(radius=3.0), 3), (GAF(radius=2.0), 2)],
+    [(AIOLI(radius=10.0), 2), (AIOLI(radius=100.0), 2), (FOLKLORE(radius=3.0), 3)],
 )
 def test_single_precision_is_near_double(
     learner: Any, K: int, blocked: bool, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
