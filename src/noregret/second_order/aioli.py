@@ -159,40 +159,6 @@ def update(w: Array, v: Array, u: Array, q: float, a: float, p: float, y: float,
     return e * ((g - c * e) * shrink) + 0.25 * g * q * (g * shrink)
 
 
-@inlined_kernel
-def meet(
-    m: float,
-    q: float,
-    size: float,
-    v: Array,
-    w: Array,
-    u: Array,
-    tally: Array,
-    Y: Array,
-    weight: Array,
-    t: int,
-    radius: float,
-    code: int,
-    number: float,
-    feature_bound: float,
-    a: float,
-    out: Array,
-) -> None:
-    """Row t: forecast, see the label, suffer the loss, update."""
-    # the curvature first, so that the processor works on it while it waits for the forecast
-    kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
-    margin, p = forecast(m, q, a)
-    out[t, 0] = -0.5 * margin
-    out[t, 1] = 0.5 * margin
-    if weight[t] == 0.0:
-        u[:] = 0.0
-    else:
-        y = Y[t, 1]
-        loss = max(margin, 0.0) - y * margin - math.log(max(p, 1.0 - p))
-        growth = update(w, v, u, q, a, p, y, kap, weight[t])
-        record(tally, weight[t], weight[t] * loss, growth, size)
-
-
 @kernel
 def run(
     P: Array,
@@ -209,13 +175,23 @@ def run(
     a: float,
     out: Array,
 ) -> None:
-    """The game over a block."""
+    """The game over a block: forecast, see the label, suffer the loss, update."""
     v, u = np.empty(w.size), np.zeros(w.size)
     for t in range(X.shape[0]):
         fold_one(P, u, X, t, v)
         m, q, square = look_one(v, w, X, t, lam)
-        size = math.sqrt(square)
-        meet(m, q, size, v, w, u, tally, Y, weight, t, radius, code, number, feature_bound, a, out)
+        size = math.sqrt(square)  # here, so that the processor works on kappa while it waits for the forecast
+        kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
+        margin, p = forecast(m, q, a)
+        out[t, 0] = -0.5 * margin
+        out[t, 1] = 0.5 * margin
+        if weight[t] == 0.0:
+            u[:] = 0.0
+            continue
+        y = Y[t, 1]
+        loss = max(margin, 0.0) - y * margin - math.log(max(p, 1.0 - p))
+        growth = update(w, v, u, q, a, p, y, kap, weight[t])
+        record(tally, weight[t], weight[t] * loss, growth, size)
     flush_one(P, u)
 
 
@@ -233,14 +209,26 @@ def run_panel(
     a: float,
     out: Array,
 ) -> None:
-    """The same in coefficients of a panel's rows."""
+    """The same in coefficients of a panel's rows.
+
+    Written out a second time: a function that both loops call would cost `run` a third more at d = 20.
+    """
     C = np.empty((1, panel.omega.size))
     for t in range(weight.size):
         coefficients(panel, t, C)
         c, w, u = C[0], panel.omega, panel.U[t]
         m, q, square = look_at_one(panel, t, c, lam)
         size = math.sqrt(square)
-        meet(m, q, size, c, w, u, tally, Y, weight, t, radius, code, number, feature_bound, a, out)
+        kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
+        margin, p = forecast(m, q, a)
+        out[t, 0] = -0.5 * margin
+        out[t, 1] = 0.5 * margin
+        if weight[t] == 0.0:
+            continue
+        y = Y[t, 1]
+        loss = max(margin, 0.0) - y * margin - math.log(max(p, 1.0 - p))
+        growth = update(w, c, u, q, a, p, y, kap, weight[t])
+        record(tally, weight[t], weight[t] * loss, growth, size)
 
 
 @kernel

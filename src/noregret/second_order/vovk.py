@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from noregret import bounds, validate
-from noregret._jit import inlined_kernel, kernel
+from noregret._jit import kernel
 from noregret._types import Array
 from noregret.base import OnlineRegressor
 from noregret.domains import Competition, WholeSpace
@@ -158,40 +158,21 @@ def update(w: Array, v: Array, u: Array, m: float, q: float, y: float, weight: f
     return step * (y - m)
 
 
-@inlined_kernel
-def meet(
-    m: float,
-    q: float,
-    size: float,
-    v: Array,
-    w: Array,
-    u: Array,
-    tally: Array,
-    Y: Array,
-    weight: Array,
-    t: int,
-    out: Array,
-) -> None:
-    """Row t: forecast, see the target, suffer the loss, update."""
-    out[t] = m / (1.0 + q)
-    if weight[t] == 0.0:
-        u[:] = 0.0
-    else:
-        loss = weight[t] * (Y[t] - out[t]) ** 2
-        rise = update(w, v, u, m, q, Y[t], weight[t])
-        record(tally, weight[t], loss, loss - rise, size)
-        tally[HIGHEST] = max(tally[HIGHEST], abs(Y[t]))
-
-
 @kernel
 def run(P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, lam: float, out: Array) -> None:
-    """The game over a block."""
+    """The game over a block: forecast, see the target, suffer the loss, update."""
     v, u = np.empty(w.size), np.zeros(w.size)
     for t in range(X.shape[0]):
         fold_one(P, u, X, t, v)
         m, q, square = look_one(v, w, X, t, lam)
-        size = math.sqrt(square)
-        meet(m, q, size, v, w, u, tally, Y, weight, t, out)
+        out[t] = m / (1.0 + q)
+        if weight[t] == 0.0:
+            u[:] = 0.0
+            continue
+        loss = weight[t] * (Y[t] - out[t]) ** 2
+        rise = update(w, v, u, m, q, Y[t], weight[t])
+        record(tally, weight[t], loss, loss - rise, math.sqrt(square))
+        tally[HIGHEST] = max(tally[HIGHEST], abs(Y[t]))
     flush_one(P, u)
 
 
@@ -203,8 +184,13 @@ def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, lam: f
         coefficients(panel, t, C)
         c, w, u = C[0], panel.omega, panel.U[t]
         m, q, square = look_at_one(panel, t, c, lam)
-        size = math.sqrt(square)
-        meet(m, q, size, c, w, u, tally, Y, weight, t, out)
+        out[t] = m / (1.0 + q)
+        if weight[t] == 0.0:
+            continue
+        loss = weight[t] * (Y[t] - out[t]) ** 2
+        rise = update(w, c, u, m, q, Y[t], weight[t])
+        record(tally, weight[t], loss, loss - rise, math.sqrt(square))
+        tally[HIGHEST] = max(tally[HIGHEST], abs(Y[t]))
 
 
 @kernel
