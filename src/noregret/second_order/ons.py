@@ -385,6 +385,7 @@ def run_in_panels(
         done = run_panel(panel, leader_m0, leading, *lengths, tally, y, c, H, radius, gamma, epsilon, z)
         leader += panels.combination(leading, V0)
         panels.finish(P, w, V0, panel)
+        panels.mirror(P)
         if w @ w > radius * radius:
             project(P, w, radius)
         if done < len(x):

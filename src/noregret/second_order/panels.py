@@ -42,7 +42,7 @@ from noregret.second_order.surrogate import is_noise, lift
 #      144                 0.5    0.5     0.8     0.8     2.8     2.8     3.1
 LEAST_SIZE = 192
 LEAST_ROWS = 32
-RANK, RANK_OF_GROUPS, RANK_OF_LARGE, LARGE = 64, 96, 128, 1500
+RANK, RANK_OF_GROUPS, RANK_OF_LARGE, LARGE = 64, 96, 128, 500
 TILE = 32
 
 
@@ -69,12 +69,17 @@ def pays(size: int, n_rows: int) -> bool:
 
 def play(P: Array, w: Array, X: Array, r: int, meet: Callable[[slice, Panel], Any]) -> None:
     """The game over a block: `meet(rows, panel)` plays the rows of each panel, in order."""
-    for rows in cuts(X.shape[0], w.size, r):
-        x = X[rows]
-        V0 = look_ahead(P, x, r)
-        panel = begin(V0, w, x, r)
-        meet(rows, panel)
-        finish(P, w, V0, panel)
+    try:
+        for rows in cuts(X.shape[0], w.size, r):
+            x = X[rows]
+            V0 = look_ahead(P, x, r)
+            panel = begin(V0, w, x, r)
+            meet(rows, panel)
+            finish(P, w, V0, panel)
+            if r > 1:
+                mirror(P)
+    finally:
+        mirror(P)  # for r = 1 once a block: until then only the upper triangle is kept up, and read
 
 
 def cuts(n_rows: int, size: int, r: int) -> Iterator[slice]:
@@ -85,10 +90,14 @@ def cuts(n_rows: int, size: int, r: int) -> Iterator[slice]:
 
 
 def look_ahead(P: Array, x: Array, r: int) -> Array:
-    """V_0, (r, b, size): the products of P with every row, copy by copy."""
+    """V_0, (r, b, size): the products of P (for r = 1, of its upper triangle) with every row, copy by copy."""
     (b, d), size = x.shape, P.shape[0]
-    V0 = np.empty((r, b, size), dtype=P.dtype)
     x = x.astype(P.dtype, copy=False)
+    if r == 1:
+        product = blas.dsymm if P.dtype == np.float64 else blas.ssymm
+        upper: Array = product(1.0, P.T, x.T, lower=1).T[None]
+        return upper
+    V0 = np.empty((r, b, size), dtype=P.dtype)
     for k in range(r):
         np.matmul(x, P[k * d : (k + 1) * d], out=V0[k])
     return V0
@@ -112,14 +121,13 @@ def begin(V0: Array, w: Array, x: Array, r: int) -> Panel:
 
 
 def finish(P: Array, w: Array, V0: Array, panel: Panel) -> None:
-    """P -= U^T U and w += omega V_0, in place."""
+    """P -= U^T U, of which the upper triangle is written, and w += omega V_0, in place."""
     r, b, size = V0.shape
     flat = V0.reshape(r * b, size)
     w += combination(panel.omega, V0)
     U = np.ascontiguousarray(panel.U.reshape(-1, b, r).swapaxes(1, 2), dtype=P.dtype).reshape(r * b, r * b) @ flat
     subtract = blas.dsyrk if P.dtype == np.float64 else blas.ssyrk
-    subtract(-1.0, U.T, beta=1.0, c=P.T, lower=1, overwrite_c=1)  # of P itself the upper triangle
-    mirror(P)
+    subtract(-1.0, U.T, beta=1.0, c=P.T, lower=1, overwrite_c=1)
 
 
 def combination(omega: Array, V0: Array) -> Array:
