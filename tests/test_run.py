@@ -164,6 +164,17 @@ def test_a_broken_file_is_a_data_error_that_names_line_column_and_value(done: Pa
     assert "Did you mean 'click'" in missing.stderr
 
 
+def test_bad_lines_are_counted_once(done: Path) -> None:
+    """Though the file is read a second time, for the best in hindsight."""
+    lines = clicks(100).splitlines(keepends=True)
+    (done / "some.csv").write_text("".join([*lines[:50], "1,2\n", *lines[50:]]))
+    result = command("run", "some.csv", "--target", "click", "--on-bad", "quarantine", "--json", at=done)
+    summary = json.loads(result.stdout)
+    assert (summary["rows"], summary["bad_rows"]) == (100, 1)
+    assert summary["regret"] is not None
+    assert len((done / "some-run" / "quarantine.jsonl").read_text().splitlines()) == 1
+
+
 def test_json_is_all_that_is_printed(done: Path) -> None:
     result = command(
         "run", "-", "--target", "click", "--json", "--forecasts", "csv", "--out", "j", at=done, given=clicks(200)

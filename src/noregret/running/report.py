@@ -37,8 +37,7 @@ def rows_again(run: Run) -> tuple[Any, Any, str]:
         )
     if run.score.rows * _width(learner) > END:
         return None, None, f"{run.score.rows:,} rows are too many for a second look"
-    run.reading._skip = 0
-    blocks = list(run.reading)
+    blocks = list(run.read())
     y = np.concatenate([np.asarray(block.y) for block in blocks])
     rows = [rows_for(learner, block.X) for block in blocks]
     if hasattr(rows[0], "column_names"):

@@ -71,16 +71,21 @@ class Run:
             self.folder.begin()
         else:
             self._go_on(found)
-        self.reading: Reading = read(
+        self.reading = self.read(self._rows, self._hear_of_bad_line)
+
+    def read(self, skip: int = 0, tell: Callable[[BadLine], None] | None = None) -> Reading:
+        """The file, from a row on, as this run reads it; `tell` hears of bad lines."""
+        settings = self.settings
+        return read(
             settings.source,
             settings.target,
             format=self._format,
             rows_at_once=settings.rows_at_once,
             on_bad=settings.on_bad,  # type: ignore[arg-type]
-            on_bad_line=self._hear_of_bad_line,
+            on_bad_line=tell,
             weight=settings.weight,
             columns=self._columns,
-            skip=self._rows,
+            skip=skip,
             bits=settings.bits,
         )
 
