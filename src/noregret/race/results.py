@@ -197,7 +197,7 @@ def _line(stream: str, place: int, games: list[Game]) -> Line:
         stream=stream,
         place=place,
         learner=games[0].learner,
-        log_loss=math.nan if games[0].log_loss is None else median([game.log_loss[-1] for game in games]),  # type: ignore[index]
+        log_loss=median([math.nan if game.log_loss is None else game.log_loss[-1] for game in games]),
         error=median([game.error[-1] for game in games]),
         regret_low=median([game.regret[0] for game in games]),
         regret_high=median([game.regret[1] for game in games]),

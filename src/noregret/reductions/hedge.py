@@ -17,6 +17,7 @@ from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.losses import leader
 from noregret.reductions import stack
+from noregret.reductions.ensemble import Ensemble
 from noregret.tally import LOSS, ROWS, TALLIES, record, require_unit_weights
 
 
@@ -38,7 +39,7 @@ def _forecasts_probabilities(hedge: Any) -> bool:
     return False
 
 
-class Hedge(OnlineClassifier):
+class Hedge(Ensemble):
     r"""Whom to follow: almost as few mistakes as the best of N learners, whatever they are.
 
     Each expert names the label it holds most likely. A label is drawn from the vote
@@ -104,14 +105,6 @@ class Hedge(OnlineClassifier):
                 raise ValueError(f"experts[{i}]={expert!r}: give noregret's learners of classes, such as Perceptron().")
         return list(self.experts)
 
-    @property
-    def _takes_sparse(self) -> bool:  # type: ignore[override]
-        return all(member._takes_sparse for member in self._members)
-
-    @property
-    def _binary_only(self) -> bool:  # type: ignore[override]
-        return any(member._binary_only for member in self._members)
-
     def _begin(self, n_features: int) -> None:
         self.experts_ = stack.begin(self._members, self._labels, self)
         super()._begin(n_features)
@@ -121,13 +114,6 @@ class Hedge(OnlineClassifier):
 
     def _start(self, n_features: int, n_classes: int) -> HedgeState:
         return HedgeState(np.zeros(len(self.experts_)), np.zeros(1), np.zeros(TALLIES))
-
-    def _limits(self) -> tuple[float, float]:
-        return math.inf, math.inf  # `_check_rows` asks the experts
-
-    def _check_rows(self, X: Any, weight: Array) -> None:
-        for member in self.experts_:
-            member._check_rows(X, weight)
 
     # ------------------------------------------------------------------ the game
 

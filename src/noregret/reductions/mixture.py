@@ -17,6 +17,7 @@ from noregret.base import OnlineClassifier, OnlineLearner
 from noregret.domains import Ball, Competition, RowBall, WholeSpace
 from noregret.errors import NoBound, NoCertificate
 from noregret.reductions import stack
+from noregret.reductions.ensemble import Ensemble
 from noregret.tally import LOSS, TALLIES, record, require_unit_weights
 
 LOG_LOSS = ("logistic", "softmax")
@@ -38,7 +39,7 @@ class MixtureConstants:
     share: float
 
 
-class Mixture(OnlineClassifier):
+class Mixture(Ensemble):
     r"""Several learners in one: the mean of their probabilities, by weights that follow their losses.
 
     .. math:: p = \sum_i w_i p_i, \qquad w_i \propto \pi_i \exp\bigl(-\sum_s \ell_{s,i}\bigr)
@@ -117,14 +118,6 @@ class Mixture(OnlineClassifier):
             _require_log_loss(i, learner)
         return list(self.learners)
 
-    @property
-    def _takes_sparse(self) -> bool:  # type: ignore[override]
-        return all(member._takes_sparse for member in self._members)
-
-    @property
-    def _binary_only(self) -> bool:  # type: ignore[override]
-        return any(member._binary_only for member in self._members)
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; if deep, also the members as `learner0`, ... and their parameters as `learner0__radius`."""
         params: dict[str, Any] = super().get_params(deep=False)
@@ -176,13 +169,6 @@ class Mixture(OnlineClassifier):
     def _start(self, n_features: int, n_classes: int) -> MixtureState:
         log_prior = self._constants.log_prior
         return MixtureState(log_prior.copy(), np.zeros(log_prior.size), np.zeros(TALLIES))
-
-    def _limits(self) -> tuple[float, float]:
-        return math.inf, math.inf  # `_check_rows` asks the members
-
-    def _check_rows(self, X: Any, weight: Array) -> None:
-        for member in self.learners_:
-            member._check_rows(X, weight)
 
     # ------------------------------------------------------------------ the game
 
