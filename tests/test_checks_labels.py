@@ -36,6 +36,7 @@ from learners import (
 from noregret import FTRL, BadRow, MirrorDescentAggregator, OnlineLogisticRegression
 from noregret.base import OnlineLearner
 from noregret.domains import Octahedron, Simplex
+from noregret.labels import Labels
 from noregret.tally import LOSS
 
 # ---------------------------------------------------------------------- labels
@@ -290,3 +291,17 @@ def test_new_parameters_begin_with_a_new_game(entry: Entry) -> None:
     assert not np.array_equal(learned(fresh), learned(learner))
     assert_same_state(learner.fit(*stream, **entry.first), fresh)
     assert learner.competes_with == fresh.competes_with
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64, np.float64, bool])
+def test_codes_of_numbers(kind):
+    """Labels that are their own codes, of any type of number, and those that are none."""
+    labels = Labels(np.array([0, 1, 2]))
+    given = np.array([2, 0, 1, 1]).astype(kind)
+    codes, foreign = labels.codes(given)
+    np.testing.assert_array_equal(codes, given)
+    assert not foreign.any()
+    stray = np.array([1, 3, 100, -1]).astype(kind)
+    codes, foreign = labels.codes(stray)
+    np.testing.assert_array_equal(foreign, ~np.isin(stray, [0, 1, 2]))
+    assert codes.dtype == np.intp and codes.min() >= 0 and codes.max() <= 2

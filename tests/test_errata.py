@@ -17,7 +17,7 @@ from scipy.stats import binom, poisson
 
 from noregret import AIOLI, FOLKLORE, GAF, NoBound, Perceptron, VovkAzouryWarmuth, bounds
 from noregret.losses import HINGE, LOGISTIC, loss, slope, value
-from noregret.second_order.forecasts import solve_margin
+from noregret.second_order.forecasts import solve_margin, tanh_of_half
 from reference import ReferenceAIOLI, ReferenceFOLKLORE, ReferenceGAF, ReferenceVAW, curvature
 
 
@@ -150,7 +150,7 @@ def test_aioli_scalar_equation_replaces_gradient_descent() -> None:
         wanted = learner.forecast(x)
         assert abs(margin - wanted) < 1.1e-9  # the same problem ...
         assert abs(margin_root(m, k) - wanted) < 1e-10  # ... and the same solution
-        assert abs(solve_margin(m, k)[0] - wanted) < 1e-10
+        assert abs(solve_margin(m, tanh_of_half(m), k)[0] - wanted) < 1e-10
         taken = newton_steps(m, k, start=max(m / (1 + k / 2), m - k))
         assert taken is not None and taken <= 3
     for fewer, more in pairwise(steps):  # B doubles: four times the steps

@@ -3,27 +3,52 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from noregret.second_order.algebra import workspace
-from noregret.second_order.forecasts import solve_logits, solve_margin
+from noregret.second_order.forecasts import (
+    ONE_STEP,
+    THREE_STEPS,
+    TWO_STEPS,
+    solve_logits,
+    solve_margin,
+    tanh_of_half,
+)
 
 
-@given(st.floats(0, 1e4), st.floats(0, 1e8))
-@settings(max_examples=500)
-def test_margin_is_the_root(m, k):
-    u, p = solve_margin(m, k)
+def margin(m, k):
+    return solve_margin(m, tanh_of_half(m), k)
+
+
+@given(st.floats(0, 1e4) | st.floats(0, 10), st.floats(0, 1e8) | st.floats(0, 2), st.sampled_from([-1, 1]))
+@settings(max_examples=1000)
+def test_margin_is_the_root(m, k, sign):
+    u, tanh = margin(sign * m, k)
     exact = brentq(lambda u: u + k * np.tanh(u / 2) - m, 0, m, xtol=1e-20, rtol=1e-15, maxiter=1000) if m > 0 else 0.0
-    assert abs(u - exact) <= 1e-13 * (1 + exact)
-    assert abs(p - expit(exact)) <= 1e-15
+    assert abs(sign * u - exact) <= 1e-13 * (1 + exact)
+    assert abs(sign * tanh - np.tanh(exact / 2)) <= 2e-15
 
 
-@given(st.floats(0, 1e4))
+@pytest.mark.parametrize("largest", [ONE_STEP, TWO_STEPS, THREE_STEPS])
+def test_so_many_steps_are_enough(largest):
+    """At the largest k for one, two and three steps, T = tanh(m/2 - kT/2) to rounding; by bisection in long numbers."""
+    m = np.concatenate([np.linspace(0, 12, 2001), [15, 20, 30, 40, 400]]).astype(np.longdouble)
+    low, high = np.zeros_like(m), np.ones_like(m)
+    for _ in range(70):
+        middle = (low + high) / 2
+        above = middle > np.tanh((m - largest * middle) / 2)
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    found = [margin(float(each), largest)[1] for each in m]
+    assert np.abs(found - low).max() <= 1.5e-15
+
+
+@given(st.floats(-1e4, 1e4))
 def test_margin_without_uncertainty_is_the_leaders(m):
-    assert solve_margin(m, 0.0)[0] == m
+    assert margin(m, 0.0)[0] == m
 
 
 @st.composite
@@ -79,5 +104,5 @@ def test_two_classes_agree_with_the_margin_form():
         Q = q * np.array([[0.5, -0.5], [-0.5, 0.5]])  # of the difference of the two logits: 2 q
         z, p = np.empty(2), np.empty(2)
         solve_logits(np.array([-m / 2, m / 2]), Q, z, p, workspace(2))
-        u, _ = solve_margin(abs(m), q / 2)
-        assert abs(abs(z[1] - z[0]) - u) <= 1e-12 * (1 + u)
+        u, _ = margin(m, q / 2)
+        assert abs(z[1] - z[0] - u) <= 1e-12 * (1 + abs(u))

@@ -25,6 +25,7 @@ from noregret.losses import (
     loss,
     slope,
     slope_multiclass,
+    softmax_of_two,
     value,
     value_multiclass,
 )
@@ -417,3 +418,8 @@ def test_the_softmax_asks_for_the_number_of_classes(bad):
     for constant in (loss("softmax").lipschitz, loss("softmax").exp_concavity):
         with pytest.raises(ValueError, match="n_classes"):
             constant(1.0, n_classes=bad)
+
+
+@given(st.floats(-800, 800), st.floats(-800, 800))
+def test_softmax_of_two_keeps_all_digits(first, second):
+    np.testing.assert_allclose(softmax_of_two(first, second), softmax([first, second]), rtol=1e-12, atol=0)

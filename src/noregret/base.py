@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy import ndarray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
@@ -31,7 +32,7 @@ from noregret._types import Array
 from noregret.domains import Competition
 from noregret.errors import BadRow, NoBound
 from noregret.labels import Labels
-from noregret.losses import softmax
+from noregret.losses import softmax, softmax_of_two
 from noregret.rows import SparseRows
 from noregret.tally import LOSS
 
@@ -39,7 +40,17 @@ BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labe
 ONE = np.ones(1)
 FLOAT = np.dtype(np.float64)
 LARGEST_TARGET = 1e150  # its square is a number
-LEARNED = {"_constants", "_largest", "_played_with", "_labels", "_settings", "_reader", "_open", "_parts"}  # of one run
+LEARNED = {  # of one run
+    "_constants",
+    "_largest",
+    "_labels",
+    "_numbers",
+    "_open",
+    "_parts",
+    "_played_with",
+    "_reader",
+    "_settings",
+}
 
 
 class OnlineLearner(BaseEstimator, ABC):
@@ -82,6 +93,10 @@ class OnlineLearner(BaseEstimator, ABC):
         """What the learner has suffered so far, in the loss of `competes_with`."""
         check_is_fitted(self, "state_")
         return float(self.state_.tally[LOSS])
+
+    def _learn_at_once(self, x: Any, y: Any) -> bool:
+        """A short cut for `learn_one`, if there is one; False, with nothing done, if the row must go the long way."""
+        return False
 
     def _grown(self, field: str, n: int) -> int:
         """How long a growing field of the state is once n rows are in it."""
@@ -184,7 +199,7 @@ class OnlineLearner(BaseEstimator, ABC):
             weight = validate.weights(sample_weight, X.shape[0])
             if first:
                 self._begin(X.shape[1])
-            self._check_rows(X, weight)
+            self._check_rows(X, ONE if sample_weight is None else weight)
         return X, Y, weight
 
     def _run_through(self, X: Any, Y: Array, weight: Array, keep: bool) -> Array:
@@ -239,8 +254,8 @@ class OnlineLearner(BaseEstimator, ABC):
 
     def _row(self, x: Any) -> Array | SparseRows:
         """One row as a block of length one."""
-        if type(x) is np.ndarray and x.dtype is FLOAT and x.shape == (self.n_features_in_,) and x.flags.carray:
-            row = x[None]  # as the kernels take it: the usual case, and the fast one
+        if is_plain_row(x) and x.size == self.n_features_in_:
+            row = x[None]
             self._check_rows(row, ONE)
             return row
         if sparse.issparse(x):
@@ -299,6 +314,8 @@ class OnlineLearner(BaseEstimator, ABC):
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row. (A classifier's first needs `classes`, unless a block has been learned before.)"""
         if "state_" in self.__dict__:
+            if classes is None and self._learn_at_once(x, y):
+                return
             row = self._row(x)
             self._run(row, self._target(y, classes), ONE, self._new_forecasts(1))
         else:
@@ -353,11 +370,9 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
     def _target(self, y: Any, classes: Any) -> Array:
         self._check_declared(classes)
         try:
-            k = self._labels.code.get(y, -1)
-        except TypeError:  # a list or an array: label probabilities
-            k = -1
-        if k >= 0:
-            return self._labels.one_hot[k : k + 1]
+            return self._labels.target_of[y]
+        except (KeyError, TypeError):  # label probabilities, or no class
+            pass
         if np.ndim(y) == 1:
             return self._labels.distributions(np.asarray(y)[None, :])
         raise self._labels.unknown(y, 0)
@@ -368,6 +383,10 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
     def _new_forecasts(self, n: int) -> Array:
         return np.empty((n, self._n_classes))
+
+    def _forecast_at_once(self, x: Any) -> Array | None:
+        """A short cut for `predict_proba_one`, where there is one; None if the row must go the long way."""
+        return None
 
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Play the game: row t's probabilities are made before row t's label is used. Returns (n, K)."""
@@ -396,6 +415,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
     def predict_proba_one(self, x: Any) -> Array:
         """Probabilities (K,) of one row."""
+        if "state_" in self.__dict__ and (said := self._forecast_at_once(x)) is not None:
+            return said
         out = self._forecast_of_one(x)
         to_probabilities(out)
         return out[0]
@@ -445,8 +466,18 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         return float(self._forecast_of_one(x)[0])
 
 
+def is_plain_row(x: Any) -> bool:
+    """Whether x is a row as the kernels take it: the usual case, and the fast one."""
+    return type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray
+
+
 @kernel
 def to_probabilities(logits: Array) -> None:
     """softmax of every row, in place."""
-    for t in range(logits.shape[0]):
-        softmax(logits[t], logits[t])
+    n, K = logits.shape
+    if K != 2:
+        for t in range(n):
+            softmax(logits[t], logits[t])
+        return
+    for t in range(n):
+        logits[t, 0], logits[t, 1] = softmax_of_two(logits[t, 0], logits[t, 1])

@@ -20,7 +20,9 @@ class Labels:
         self.classes = classes.copy()  # the caller may change his
         self.code = {label: k for k, label in enumerate(classes.tolist())}
         self.one_hot = np.eye(classes.size)
+        self.target_of = {label: self.one_hot[k : k + 1] for label, k in self.code.items()}  # of one row each
         numeric = classes.dtype.kind in "biuf"
+        self._are_codes = classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(classes.size))
         self._in_order = numeric and bool(np.all(classes[:-1] < classes[1:]))
 
     @classmethod
@@ -55,13 +57,19 @@ class Labels:
             return soft
         labels = as_labels(y)
         codes, foreign = self.codes(labels)
-        if foreign.any():
+        if np.count_nonzero(foreign):  # not `any`: after its 512-bit vectors a processor is slow for half a millisecond
             i = int(np.argmax(foreign))
             raise self.unknown(labels[i], i)
-        return self.one_hot[codes]
+        return self.one_hot.take(codes, axis=0)
 
     def codes(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The place of each label among the classes, and which labels have none."""
+        """The place of each label among the classes, and which labels have none (their place is then any)."""
+        if self._are_codes and labels.dtype.kind in "iu":
+            below, above = labels < 0, labels >= self.classes.size
+            if not np.count_nonzero(below) and not np.count_nonzero(above):
+                return labels.astype(np.intp, copy=False), below
+            foreign = below | above
+            return np.where(foreign, 0, labels).astype(np.intp), foreign
         if self._in_order and labels.dtype.kind in "biuf":
             codes = np.minimum(np.searchsorted(self.classes, labels), self.classes.size - 1)
             return codes, self.classes[codes] != labels

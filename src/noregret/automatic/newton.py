@@ -26,14 +26,14 @@ import numpy as np
 from noregret._jit import kernel, summing_kernel
 from noregret._types import Array
 from noregret.losses import softmax
-from noregret.second_order.aioli import forecast as solve_one
+from noregret.second_order.forecasts import solve_margin, tanh_of_half
 from noregret.second_order.surrogate import flush_one, fold_one
 
 CLOSE = 1e-6  # a Newton step that moves no two logits apart by more leaves an error of its square
 MOST_STEPS = 100
 
 
-def variance(regularization: Array, n_classes: int) -> Array:
+def first_variance(regularization: Array, n_classes: int) -> Array:
     """What P starts as, as a multiple of the identity."""
     return (2.0 if n_classes == 2 else 1.0) / regularization
 
@@ -52,10 +52,10 @@ def run(
     for t in range(X.shape[0]):
         c = weight[t]
         for k in range(K):
-            fold_one(P[k], U[k], X, t, V[k])
+            m[k], _ = fold_one(P[k], U[k], w[k], X, t, V[k])
             if rho < 1.0 and c != 0.0:
                 forget(P[k], V[k], X, t, rho, 1.0 / lam)
-            m[k], q[k] = score(V[k], w[k], X, t)
+            q[k] = variance(V[k], X, t)
         out[t] = m
         if c == 0.0:
             U[:] = 0.0
@@ -75,29 +75,29 @@ def run_margin(
     v, u = np.empty(w.size), np.zeros(w.size)
     for t in range(X.shape[0]):
         c = weight[t]
-        fold_one(P, u, X, t, v)
+        m, _ = fold_one(P, u, w, X, t, v)
         if rho < 1.0 and c != 0.0:
             forget(P, v, X, t, rho, 2.0 / lam)
-        m, q = score(v, w, X, t)
+        q = variance(v, X, t)
         out[t, 0] = -0.5 * m
         out[t, 1] = 0.5 * m
         if c == 0.0:
             u[:] = 0.0
             continue
-        _, p = solve_one(m + c * q * (Y[t, 1] - 0.5), c * q, 1.0)
+        pulled = m + c * q * (Y[t, 1] - 0.5)
+        _, tanh = solve_margin(pulled, tanh_of_half(pulled), 0.5 * c * q)
+        p = 0.5 + 0.5 * tanh
         learn(w, v, u, q, c * (Y[t, 1] - p), 0.5 * c * kappa * p * (1.0 - p))
     flush_one(P, u)
 
 
 @summing_kernel
-def score(v: Array, w: Array, X: Array, t: int) -> tuple[float, float]:
-    """m = w.x and q = x^T P x >= 0 for row t; v = P x."""
-    m = 0.0
+def variance(v: Array, X: Array, t: int) -> float:
+    """q = x^T P x >= 0 for row t; v = P x."""
     q = 0.0
-    for j in range(w.size):
-        m += w[j] * X[t, j]
+    for j in range(v.size):
         q += v[j] * X[t, j]
-    return m, max(q, 0.0)
+    return max(q, 0.0)
 
 
 @kernel

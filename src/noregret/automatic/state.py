@@ -49,7 +49,7 @@ def start(n_columns: int, intercept: bool, n_classes: int, members: Members) -> 
         w=np.zeros((M, r * d)),
         tallies=np.zeros((M, TALLIES)),
         matrices=np.eye(d)[None, None]
-        * newton.variance(members.newton[:, 1], n_classes)[:, None, None, None]
+        * newton.first_variance(members.newton[:, 1], n_classes)[:, None, None, None]
         * np.ones((N, C, 1, 1)),
         weights=np.zeros((N, C, d)),
         tables=np.zeros((R, 3, C, d)),

@@ -315,7 +315,7 @@ class KernelAIOLI(SurrogateClassifier):
         c, state = self._constants, self.state_
         if isinstance(state, FeatureState):
             features = self._features(state, X, np.zeros(X.shape[0]))
-            aioli.forecast_block(state.P, state.w, state.tally, features, c.regularization, c.virtual_weight, out)
+            aioli.forecast_block(state.P, state.w, features, c.regularization, c.virtual_weight, out)
             return
         h = np.empty(state.alpha.size)
         for t, square in enumerate(c.kernel.squares(X)):
@@ -332,15 +332,15 @@ class KernelAIOLI(SurrogateClassifier):
         h = np.empty(room)
         for t, square in enumerate(c.kernel.squares(X)):
             k = c.kernel.against(rows[:n], X[t])
-            q, margin, p = forecast(triangle, roots, alpha, k, square, lam, a, h, out[t])
+            q, margin, T = forecast(triangle, roots, alpha, k, square, lam, a, h, out[t])
             if weight[t] == 0.0:
                 continue
             size = math.sqrt(square)
             kap = curvature.kappa(c.code, c.number, 0.5 * c.radius * (c.feature_bound or size), 2)
             y = Y[t, 1]
-            loss = max(margin, 0.0) - y * margin - math.log(max(p, 1.0 - p))
+            loss = aioli.log_loss(margin, T, y)
             rows[n] = X[t]
-            growth = update(triangle, roots, alpha, h, n, q, lam, a, p, y, kap, weight[t])
+            growth = update(triangle, roots, alpha, h, n, q, lam, a, T, y, kap, weight[t])
             record(tally, weight[t], weight[t] * loss, growth, size)
             n += 1
         self.state_ = ExactState(rows, roots, triangle, alpha, tally)
@@ -376,7 +376,7 @@ def extended(array: Array, size: int) -> Array:
 def forecast(
     triangle: Array, roots: Array, alpha: Array, k: Array, square: float, lam: float, a: float, h: Array, out: Array
 ) -> tuple[float, float, float]:
-    """The logits of a row with kernel values k; returns q, the margin and its sigmoid, and fills h.
+    """The logits of a row with kernel values k; returns q, the margin and the tanh of its half, and fills h.
 
     With L L^T = lam I + s K s, h = L^{-1} s k: k^T (K + lam / c)^{-1} k = |h|^2.
     """
@@ -388,10 +388,10 @@ def forecast(
     q = (square - dot(h[:n], h[:n])) / lam
     if is_noise(q, square, lam):
         q = 0.0
-    margin, p = aioli.forecast(dot(alpha[:n], k), q, a)
+    margin, T = aioli.forecast(dot(alpha[:n], k), q, a)
     out[0] = -0.5 * margin
     out[1] = 0.5 * margin
-    return q, margin, p
+    return q, margin, T
 
 
 @kernel
@@ -404,7 +404,7 @@ def update(
     q: float,
     lam: float,
     a: float,
-    p: float,
+    T: float,
     y: float,
     kappa: float,
     weight: float,
@@ -414,7 +414,7 @@ def update(
     The new row of L is (s h, sqrt(lam (1 + c q))), and P phi = (phi - sum_i s_i (L^{-T} h)_i phi_i) / lam. A row whose
     q is rounding is kept with the curvature 0: it teaches nothing.
     """
-    c = weight * kappa * p * (1.0 - p) if q > 0.0 else 0.0
+    c = 0.25 * weight * kappa * (1.0 - T * T) if q > 0.0 else 0.0
     first = n * (n + 1) // 2
     roots[n] = math.sqrt(c)
     alpha[n] = 0.0
@@ -434,7 +434,7 @@ def update(
             v[j] -= triangle[first + j] * v[i]
     for i in range(n):
         v[i] *= -roots[i] / lam
-    return aioli.update(alpha[: n + 1], v, u, q, a, p, y, kappa, weight)
+    return aioli.update(alpha[: n + 1], v, u, q, a, T, y, kappa, weight)
 
 
 @kernel

@@ -90,7 +90,8 @@ def expand(s: Array, label: int, margin: float, out: Array) -> None:
 def learn(stage: Array, s: Array, label: int, y: int, clip: float, weight: float) -> None:
     """AIOLI's update, in two dimensions: whether the label was right."""
     x, m, q = look(stage, s, label, clip)
-    _, p = forecast(m, q, VIRTUAL_WEIGHT)
+    _, T = forecast(m, q, VIRTUAL_WEIGHT)
+    p = 0.5 + 0.5 * T
     right = 1.0 if label == y else 0.0
     size = math.sqrt(x * x + 1.0)
     c = weight * kappa(SHARP, 0.0, 0.5 * RADIUS * size, 2) * p * (1.0 - p)

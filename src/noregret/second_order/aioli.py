@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy import ndarray
 
 from noregret import bounds, validate
 from noregret._jit import inlined_kernel, kernel
 from noregret._types import Array
+from noregret.base import FLOAT
 from noregret.domains import Ball, Competition
+from noregret.losses import softmax_of_two
 from noregret.second_order import panels
 from noregret.second_order.curvature import kappa
-from noregret.second_order.forecasts import solve_margin
+from noregret.second_order.forecasts import solve_margin, tanh_of_half
 from noregret.second_order.learner import Constants, SurrogateClassifier
 from noregret.second_order.panels import coefficients, look_at_one
 from noregret.second_order.surrogate import flush_one, fold_one, look_one, product_one
@@ -119,6 +122,31 @@ class AIOLI(SurrogateClassifier):
         a = validate.positive("virtual_weight", self.virtual_weight, zero=True)
         return AIOLIConstants(**vars(shared), virtual_weight=a)
 
+    def _begin(self, n_features: int) -> None:
+        super()._begin(n_features)
+        c = self._constants
+        largest = min(self._largest) ** 2
+        self._numbers = np.array(
+            [c.regularization, c.radius, c.code, c.number, c.feature_bound, c.virtual_weight, largest]
+        )
+
+    def _learn_at_once(self, x: Any, y: Any) -> bool:
+        if not (type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray):  # `is_plain_row`, uncalled
+            return False
+        try:
+            k = self._labels.code[y]
+        except (KeyError, TypeError):  # label probabilities, or no class
+            return False
+        return learn_row(*self.state_, x, k, self._numbers)
+
+    def _forecast_at_once(self, x: Any) -> Array | None:
+        if type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:  # `is_plain_row`, uncalled
+            P, w, _ = self.state_
+            out = np.empty(2)
+            if forecast_row(P, w, x, self._numbers, out):
+                return out
+        return None
+
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
         numbers = (c.regularization, c.radius, c.code, c.number, c.feature_bound, c.virtual_weight)
@@ -129,30 +157,38 @@ class AIOLI(SurrogateClassifier):
         panels.play(P, w, X, 1, lambda t, panel: run_panel(panel, tally, Y[t], weight[t], *numbers, out[t]))
 
     def _forecast(self, X: Array, out: Array) -> None:
-        c = self._constants
-        forecast_block(*self.state_, X, c.regularization, c.virtual_weight, out)
+        P, w, _ = self.state_
+        forecast_block(P, w, X, self._constants.regularization, self._constants.virtual_weight, out)
 
 
 @inlined_kernel
 def forecast(m: float, q: float, a: float) -> tuple[float, float]:
-    """The margin u and its sigmoid: u + a (q/2) tanh(u/2) = m, and u has the sign of m."""
-    u, p = solve_margin(abs(m), 0.5 * a * q)
-    return (u, p) if m >= 0.0 else (-u, 1.0 - p)
+    """The margin u with u + a (q/2) tanh(u/2) = m, and T = tanh(u/2)."""
+    return solve_margin(m, tanh_of_half(m), 0.5 * a * q)
+
+
+@inlined_kernel
+def log_loss(margin: float, T: float, y: float) -> float:
+    """The loss of a margin, T the tanh of its half, where the second class has probability y."""
+    return max(margin, 0.0) - y * margin - math.log(0.5 + 0.5 * abs(T))
 
 
 @kernel
-def update(w: Array, v: Array, u: Array, q: float, a: float, p: float, y: float, kappa: float, weight: float) -> float:
-    """Add the quadratic at the forecast; returns the growth of the excess.
+def update(w: Array, v: Array, u: Array, q: float, a: float, T: float, y: float, kappa: float, weight: float) -> float:
+    """Add the quadratic at the forecast, T the tanh of half its margin; returns the growth of the excess.
 
-    The machine in scalars, with e = (forecast margin) - m = -a q (2p - 1) / 2. (The text's b += (eta g.theta - 1) g
-    is twice what its equation (5) gives: docs/errata.md.)
+    The machine in scalars: p = (1 + T) / 2, p (1 - p) = (1 - T^2) / 4, and e = (forecast margin) - m = -a q T / 2. (The
+    text's b += (eta g.theta - 1) g is twice what its equation (5) gives: docs/errata.md.)
     """
-    c = weight * kappa * p * (1.0 - p)
-    g = weight * (p - y)
-    e = -a * q * (p - 0.5)
-    shrink = 1.0 / (1.0 + c * q)
+    c = 0.25 * weight * kappa * (1.0 - T * T)
+    g = weight * (0.5 * T + (0.5 - y))
+    e = -0.5 * a * q * T
+    grown = 1.0 + c * q
+    shrink = 1.0 / grown
     step = (c * e - 0.5 * g) * shrink
-    root = math.sqrt(c * shrink)
+    root = math.sqrt(c) * math.sqrt(grown) * shrink  # sqrt(c / grown), the roots and the division side by side
+    if q == 0.0:  # v is rounding: nothing to learn from
+        step, root = 0.0, 0.0
     for i in range(w.size):
         w[i] += step * v[i]
         u[i] = root * v[i]
@@ -178,19 +214,20 @@ def run(
     """The game over a block: forecast, see the label, suffer the loss, update."""
     v, u = np.empty(w.size), np.zeros(w.size)
     for t in range(X.shape[0]):
-        fold_one(P, u, X, t, v)
-        m, q, square = look_one(v, w, X, t, lam)
-        size = math.sqrt(square)  # here, so that the processor works on kappa while it waits for the forecast
+        m, square = fold_one(P, u, w, X, t, v)
+        tanh = tanh_of_half(m)  # here, so that the processor is done with it when v is there
+        q = look_one(v, X, t, square, lam)
+        margin, T = solve_margin(m, tanh, 0.5 * a * q)
+        size = math.sqrt(square)
         kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
-        margin, p = forecast(m, q, a)
         out[t, 0] = -0.5 * margin
         out[t, 1] = 0.5 * margin
         if weight[t] == 0.0:
             u[:] = 0.0
             continue
         y = Y[t, 1]
-        loss = max(margin, 0.0) - y * margin - math.log(max(p, 1.0 - p))
-        growth = update(w, v, u, q, a, p, y, kap, weight[t])
+        loss = log_loss(margin, T, y)
+        growth = update(w, v, u, q, a, T, y, kap, weight[t])
         record(tally, weight[t], weight[t] * loss, growth, size)
     flush_one(P, u)
 
@@ -211,33 +248,74 @@ def run_panel(
 ) -> None:
     """The same in coefficients of a panel's rows.
 
-    Written out a second time: a function that both loops call would cost `run` a third more at d = 20.
+    Written out a second time, and for one row in `learn_row`: a function with these arrays, inlined or called, would
+    cost `run` a quarter more at d = 20.
     """
     C = np.empty((1, panel.omega.size))
     for t in range(weight.size):
         coefficients(panel, t, C)
         c, w, u = C[0], panel.omega, panel.U[t]
         m, q, square = look_at_one(panel, t, c, lam)
+        margin, T = forecast(m, q, a)
         size = math.sqrt(square)
         kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
-        margin, p = forecast(m, q, a)
         out[t, 0] = -0.5 * margin
         out[t, 1] = 0.5 * margin
         if weight[t] == 0.0:
             continue
         y = Y[t, 1]
-        loss = max(margin, 0.0) - y * margin - math.log(max(p, 1.0 - p))
-        growth = update(w, c, u, q, a, p, y, kap, weight[t])
+        loss = log_loss(margin, T, y)
+        growth = update(w, c, u, q, a, T, y, kap, weight[t])
         record(tally, weight[t], weight[t] * loss, growth, size)
 
 
 @kernel
-def forecast_block(P: Array, w: Array, tally: Array, X: Array, lam: float, a: float, out: Array) -> None:
+def forecast_block(P: Array, w: Array, X: Array, lam: float, a: float, out: Array) -> None:
     """The forecasts of a block of rows, all from the same state."""
     v = np.empty(w.size)
     for t in range(X.shape[0]):
-        product_one(P, X, t, v)
-        m, q, _ = look_one(v, w, X, t, lam)
+        m, square = product_one(P, w, X, t, v)
+        q = look_one(v, X, t, square, lam)
         margin, _ = forecast(m, q, a)
         out[t, 0] = -0.5 * margin
         out[t, 1] = 0.5 * margin
+
+
+# One row by one call from Python, which costs about 80 ns for each of its arguments: so `numbers` is one array, the
+# learner's constants and the largest |x|^2, and what can be made here is made here.
+LAM, RADIUS, CODE, NUMBER, BOUND, VIRTUAL, LARGEST = range(7)
+
+
+@kernel
+def learn_row(P: Array, w: Array, tally: Array, x: Array, y: int, numbers: Array) -> bool:
+    """`run` over a row of label y; False, with nothing done, if it is of another length, not finite or too large."""
+    if x.size != w.size:
+        return False
+    lam, radius, feature_bound, a = numbers[LAM], numbers[RADIUS], numbers[BOUND], numbers[VIRTUAL]
+    v, u = np.empty(w.size), np.empty(w.size)
+    X = x.reshape(1, x.size)
+    m, square = product_one(P, w, X, 0, v)
+    if not square <= numbers[LARGEST]:
+        return False
+    q = look_one(v, X, 0, square, lam)
+    margin, T = forecast(m, q, a)
+    size = math.sqrt(square)
+    kap = kappa(int(numbers[CODE]), numbers[NUMBER], 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
+    growth = update(w, v, u, q, a, T, float(y), kap, 1.0)
+    record(tally, 1.0, log_loss(margin, T, float(y)), growth, size)
+    flush_one(P, u)
+    return True
+
+
+@kernel
+def forecast_row(P: Array, w: Array, x: Array, numbers: Array, out: Array) -> bool:
+    """The probabilities of a row; False if it is of another length, not finite or too large."""
+    if x.size != w.size:
+        return False
+    v = np.empty(w.size)
+    X = x.reshape(1, x.size)
+    m, square = product_one(P, w, X, 0, v)
+    q = look_one(v, X, 0, square, numbers[LAM])
+    margin, _ = forecast(m, q, numbers[VIRTUAL])
+    out[0], out[1] = softmax_of_two(-0.5 * margin, 0.5 * margin)
+    return square <= numbers[LARGEST]

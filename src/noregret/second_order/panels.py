@@ -166,12 +166,11 @@ def coefficients(panel: Panel, t: int, C: Array) -> None:
 
 @kernel
 def look_at_one(panel: Panel, t: int, c: Array, lam: float) -> tuple[float, float, float]:
-    """`look_one` in a panel: m, q and |x|^2 of row t; q = 0 and c = 0 where q is rounding."""
+    """m, q and |x|^2 of row t in a panel; q = 0 where it is rounding."""
     g = panel.G[t, : t + 1]
     m = panel.m0[t, 0] + dot(panel.omega[: t + 1], g)
     q = dot(c[: t + 1], g)
     if is_noise(q, panel.square[t], lam):
-        c[:] = 0.0
         q = 0.0
     return m, q, panel.square[t]
 

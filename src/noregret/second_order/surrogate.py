@@ -155,9 +155,8 @@ def fold(P: Array, U: Array, x: Array, V: Array) -> None:
             u = U[last, row]
             xj = x[j]
             for i in range(size):
-                entry = P[row, i] - u * U[last, i]
-                P[row, i] = entry
-                V[k, i] += xj * entry
+                P[row, i] -= u * U[last, i]
+                V[k, i] += xj * P[row, i]
 
 
 @kernel
@@ -171,49 +170,52 @@ def flush(P: Array, U: Array) -> None:
     U[:] = 0.0
 
 
-@summing_kernel
-def look_one(v: Array, w: Array, X: Array, t: int, lam: float) -> tuple[float, float, float]:
-    """m = w.x, q = x^T P x and |x|^2 for row t; q = 0 and v = 0 where q is rounding."""
-    m = 0.0
-    q = 0.0
-    square = 0.0
-    for j in range(w.size):
-        m += w[j] * X[t, j]
-        q += v[j] * X[t, j]
-        square += X[t, j] * X[t, j]
-    if is_noise(q, square, lam):
-        v[:] = 0.0
-        q = 0.0
-    return m, q, square
-
-
 @kernel
-def product_one(P: Array, X: Array, t: int, v: Array) -> None:
-    """`product` for r = 1 and row t."""
+def product_one(P: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
+    """v = P x for row t, reading P only; returns w.x and |x|^2."""
+    m = 0.0
+    square = 0.0
     for i in range(v.size):
         v[i] = 0.0
     for j in range(v.size):
         xj = X[t, j]
+        m += w[j] * xj
+        square += xj * xj
         for i in range(v.size):
             v[i] += xj * P[j, i]
+    return m, square
 
 
 @inlined_kernel
-def fold_one(P: Array, u: Array, X: Array, t: int, v: Array) -> None:
-    """`fold` for r = 1 and row t.
+def fold_one(P: Array, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
+    """P -= u u^T and v = P x for row t, in one pass over P; returns w.x and |x|^2.
 
-    The learners with one number to forecast take the row by its index: a slice of X would cost them, in
-    reference counting alone, a tenth of a row at d = 20.
+    These two are there long before v is, so that the processor goes on with them while it waits for v. The learners
+    with one number to forecast take the row by its index: a slice of X would cost them, in reference counting alone, a
+    tenth of a row at d = 20.
     """
+    m = 0.0
+    square = 0.0
     for i in range(v.size):
         v[i] = 0.0
     for j in range(v.size):
         xj = X[t, j]
         uj = u[j]
+        m += w[j] * xj
+        square += xj * xj
         for i in range(v.size):
-            entry = P[j, i] - uj * u[i]
-            P[j, i] = entry
-            v[i] += xj * entry
+            P[j, i] -= uj * u[i]
+            v[i] += xj * P[j, i]
+    return m, square
+
+
+@summing_kernel
+def look_one(v: Array, X: Array, t: int, square: float, lam: float) -> float:
+    """q = x^T P x for row t, or 0 where it is rounding."""
+    q = 0.0
+    for j in range(v.size):
+        q += v[j] * X[t, j]
+    return 0.0 if is_noise(q, square, lam) else q
 
 
 @kernel

@@ -152,10 +152,13 @@ def update(w: Array, v: Array, u: Array, m: float, q: float, y: float, weight: f
     shrink = 1.0 / (1.0 + weight * q)
     step = weight * (y - m) * shrink
     root = math.sqrt(weight * shrink)
+    rise = step * (y - m)
+    if q == 0.0:  # v is rounding: nothing to learn from
+        step, root = 0.0, 0.0
     for i in range(w.size):
         w[i] += step * v[i]
         u[i] = root * v[i]
-    return step * (y - m)
+    return rise
 
 
 @kernel
@@ -163,8 +166,8 @@ def run(P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, lam
     """The game over a block: forecast, see the target, suffer the loss, update."""
     v, u = np.empty(w.size), np.zeros(w.size)
     for t in range(X.shape[0]):
-        fold_one(P, u, X, t, v)
-        m, q, square = look_one(v, w, X, t, lam)
+        m, square = fold_one(P, u, w, X, t, v)
+        q = look_one(v, X, t, square, lam)
         out[t] = m / (1.0 + q)
         if weight[t] == 0.0:
             u[:] = 0.0
@@ -198,6 +201,6 @@ def forecast_block(P: Array, w: Array, tally: Array, X: Array, lam: float, out: 
     """The forecasts of a block of rows, all from the same state."""
     v = np.empty(w.size)
     for t in range(X.shape[0]):
-        product_one(P, X, t, v)
-        m, q, _ = look_one(v, w, X, t, lam)
+        m, square = product_one(P, w, X, t, v)
+        q = look_one(v, X, t, square, lam)
         out[t] = m / (1.0 + q)
