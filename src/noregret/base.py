@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy import ndarray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
@@ -93,10 +92,6 @@ class OnlineLearner(BaseEstimator, ABC):
         """What the learner has suffered so far, in the loss of `competes_with`."""
         check_is_fitted(self, "state_")
         return float(self.state_.tally[LOSS])
-
-    def _learn_at_once(self, x: Any, y: Any) -> bool:
-        """A short cut for `learn_one`, if there is one; False, with nothing done, if the row must go the long way."""
-        return False
 
     def _grown(self, field: str, n: int) -> int:
         """How long a growing field of the state is once n rows are in it."""
@@ -218,7 +213,9 @@ class OnlineLearner(BaseEstimator, ABC):
         self.state_ = self._start(n_features, self._n_classes)
 
     def _rows(self, X: Any, reset: bool) -> Array | SparseRows:
-        if reset or not self._is_plain(X):  # scikit-learn's checks take as long as a thousand rows
+        if self._is_plain(X, None if reset else self.n_features_in_):
+            self.n_features_in_ = X.shape[1]
+        else:  # scikit-learn's checks take as long as a thousand rows
             X = validate_data(
                 self,
                 X,
@@ -231,14 +228,14 @@ class OnlineLearner(BaseEstimator, ABC):
             )
         return SparseRows.of(X) if sparse.issparse(X) else validate.writable(X)
 
-    def _is_plain(self, X: Any) -> bool:
-        """Whether this is a block of rows as they are kept, of the width that is expected, without names."""
+    def _is_plain(self, X: Any, width: int | None) -> bool:
+        """Whether this is a block of rows as they are kept, of the width expected (None: any), without names."""
         return (
             (type(X) is np.ndarray or (self._takes_sparse and sparse.issparse(X) and X.format == "csr"))
             and X.dtype == np.float64
             and X.ndim == 2
             and X.shape[0] > 0
-            and X.shape[1] == self.n_features_in_
+            and (X.shape[1] == width if width else X.shape[1] > 0)
             and not hasattr(self, "feature_names_in_")
         )
 
@@ -254,8 +251,8 @@ class OnlineLearner(BaseEstimator, ABC):
 
     def _row(self, x: Any) -> Array | SparseRows:
         """One row as a block of length one."""
-        if is_plain_row(x) and x.size == self.n_features_in_:
-            row = x[None]
+        if type(x) is np.ndarray and x.dtype is FLOAT and x.shape == (self.n_features_in_,) and x.flags.carray:
+            row = x[None]  # as the kernels take it: the usual case, and the fast one
             self._check_rows(row, ONE)
             return row
         if sparse.issparse(x):
@@ -314,8 +311,6 @@ class OnlineLearner(BaseEstimator, ABC):
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row. (A classifier's first needs `classes`, unless a block has been learned before.)"""
         if "state_" in self.__dict__:
-            if classes is None and self._learn_at_once(x, y):
-                return
             row = self._row(x)
             self._run(row, self._target(y, classes), ONE, self._new_forecasts(1))
         else:
@@ -384,10 +379,6 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
     def _new_forecasts(self, n: int) -> Array:
         return np.empty((n, self._n_classes))
 
-    def _forecast_at_once(self, x: Any) -> Array | None:
-        """A short cut for `predict_proba_one`, where there is one; None if the row must go the long way."""
-        return None
-
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Play the game: row t's probabilities are made before row t's label is used. Returns (n, K)."""
         return self._said(self._play(X, y, classes, sample_weight, keep=True)[0])
@@ -415,8 +406,6 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
     def predict_proba_one(self, x: Any) -> Array:
         """Probabilities (K,) of one row."""
-        if "state_" in self.__dict__ and (said := self._forecast_at_once(x)) is not None:
-            return said
         out = self._forecast_of_one(x)
         to_probabilities(out)
         return out[0]
@@ -464,11 +453,6 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
     def predict_one(self, x: Any) -> float:
         """The forecast of one row."""
         return float(self._forecast_of_one(x)[0])
-
-
-def is_plain_row(x: Any) -> bool:
-    """Whether x is a row as the kernels take it: the usual case, and the fast one."""
-    return type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray
 
 
 @kernel

@@ -258,7 +258,7 @@ class OnlineLogisticRegression(OnlineClassifier):
         else:
             X = validate_data(
                 self, X, reset=first, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite=False
-            ) if first or sparse.issparse(X) or not self._is_plain(X) else X  # fmt: skip
+            ) if first or sparse.issparse(X) or not self._is_plain(X, self.n_features_in_) else X  # fmt: skip
             table = reading.dense(X)
             reader = self._new_reader((reading.NUMBER,) * table.shape[1]) if first else self._reader
             if reading.CATEGORY in reader.kinds:
@@ -474,7 +474,12 @@ class OnlineLogisticRegression(OnlineClassifier):
 
     def _learn_one(self, x: Any, y: Any, classes: Any) -> None:
         block = self._as_block(x)
-        if classes is None and "state_" in self.__dict__ and self._is_plain(block) and self._is_known(y):
+        if (
+            classes is None
+            and "state_" in self.__dict__
+            and self._is_plain(block, self.n_features_in_)
+            and self._is_known(y)
+        ):
             table, bad, _ = self._read(block, False, learns=True)
             if not bad.any():  # without what a block needs and a row does not
                 K = self.state_.slots.size

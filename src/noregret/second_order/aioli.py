@@ -130,22 +130,29 @@ class AIOLI(SurrogateClassifier):
             [c.regularization, c.radius, c.code, c.number, c.feature_bound, c.virtual_weight, largest]
         )
 
-    def _learn_at_once(self, x: Any, y: Any) -> bool:
-        if not (type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray):  # `is_plain_row`, uncalled
-            return False
-        try:
-            k = self._labels.code[y]
-        except (KeyError, TypeError):  # label probabilities, or no class
-            return False
-        return learn_row(*self.state_, x, k, self._numbers)
+    # For one row Python is what takes time. A plain row is learned and forecast by one compiled call; what is not
+    # plain, or not good, goes the long way, which knows the errors.
 
-    def _forecast_at_once(self, x: Any) -> Array | None:
-        if type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:  # `is_plain_row`, uncalled
-            P, w, _ = self.state_
+    def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
+        """Learn from one row. (The first needs `classes`, unless a block has been learned before.)"""
+        state: Any = self.__dict__.get("state_")
+        if classes is None and state and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:
+            P, w, tally = state
+            try:
+                if learn_row(P, w, tally, x, self._labels.code[y], self._numbers):
+                    return
+            except (KeyError, TypeError):  # no class, or label probabilities
+                pass
+        super().learn_one(x, y, classes)
+
+    def predict_proba_one(self, x: Any) -> Array:
+        """Probabilities (2,) of one row."""
+        state: Any = self.__dict__.get("state_")
+        if state and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:
             out = np.empty(2)
-            if forecast_row(P, w, x, self._numbers, out):
+            if forecast_row(state[0], state[1], x, self._numbers, out):
                 return out
-        return None
+        return super().predict_proba_one(x)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
