@@ -21,13 +21,14 @@ from noregret.automatic.mixing import reserve
 from noregret.automatic.reading import Reader
 from noregret.automatic.scaling import rescale
 from noregret.automatic.state import LogisticState, kept, start, with_class, with_columns
-from noregret.base import BLOCK, ONE, OnlineClassifier
+from noregret.base import BLOCK, FLOAT, ONE, OnlineClassifier
 from noregret.domains import Ball, Competition, RowBall
 from noregret.errors import BadRow, NoBound, NoCertificate
 from noregret.labels import Labels, as_distributions, as_labels
 from noregret.second_order.curvature import SHARP, kappa
 from noregret.second_order.surrogate import helmert
 from noregret.tally import EXCESS, LOSS, ROWS, WIDEST, require_unit_weights
+from noregret.validate import largest_square
 
 MISSING = ("error", "mean", "indicator")
 DRIFT = ("none", "track")
@@ -301,7 +302,7 @@ class OnlineLogisticRegression(OnlineClassifier):
 
     def _slot_of_place(self) -> np.ndarray:
         """The slot of each class, in the order of `classes_`."""
-        return np.argsort(self.state_.slots[: self.classes_.size])
+        return self.state_.slots[: self.classes_.size].argsort()
 
     def _read_labels(self, y: Any, weight: Array) -> tuple[np.ndarray, list[Any], np.ndarray]:
         """The slot of each row's label, -1 where it has none; the labels that are new, in order; which rows are bad.
@@ -455,13 +456,16 @@ class OnlineLogisticRegression(OnlineClassifier):
     def _forecasts(self, X: Any) -> Array:
         if "state_" not in self.__dict__:  # scikit-learn's own look takes as long as the forecast
             check_is_fitted(self, "state_")
-        table, _, _ = self._read(X, False, learns=False)
+        return self._forecasts_of(self._read(X, False, learns=False)[0])
+
+    def _forecasts_of(self, table: Array) -> Array:
         said = np.empty((len(table), self.state_.slots.size))
         self._forecast(table, said)
-        return said[:, self._slot_of_place()]
+        return said.take(self._slot_of_place(), axis=1)
 
     def _forecast_of_one(self, x: Any) -> Array:
-        return self._forecasts(self._as_block(x))
+        row = self._plain_row(x)
+        return self._forecasts(self._as_block(x)) if row is None else self._forecasts_of(row)
 
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row: an array, or a dictionary of names and values."""
@@ -473,24 +477,29 @@ class OnlineLogisticRegression(OnlineClassifier):
             self.bad_rows_ += 1
 
     def _learn_one(self, x: Any, y: Any, classes: Any) -> None:
-        block = self._as_block(x)
-        if (
-            classes is None
-            and "state_" in self.__dict__
-            and self._is_plain(block, self.n_features_in_)
-            and self._is_known(y)
-        ):
-            table, bad, _ = self._read(block, False, learns=True)
-            if not bad.any():  # without what a block needs and a row does not
+        row = self._plain_row(x) if classes is None else None
+        if row is not None:
+            try:
+                place = self._labels.code[y]
+            except (KeyError, TypeError):  # a new label, or label probabilities
+                pass
+            else:
                 K = self.state_.slots.size
                 label = np.zeros((1, K))
-                label[0, self._slot_of_place()[self._labels.code[y]]] = 1.0
-                self._run_slots(table, label, ONE, np.empty((1, K)), self._open and self.classes_.size >= 2)
+                label[0, self._slot_of_place()[place]] = 1.0
+                self._run_slots(row, label, ONE, np.empty((1, K)), self._open and self.classes_.size >= 2)
                 return
-        self.partial_fit(block, np.asarray(y)[None, :] if np.ndim(y) == 1 else [y], classes)
+        self.partial_fit(self._as_block(x), np.asarray(y)[None, :] if np.ndim(y) == 1 else [y], classes)
 
-    def _is_known(self, label: Any) -> bool:
-        return np.ndim(label) == 0 and label in self._labels.code
+    def _plain_row(self, x: Any) -> Array | None:
+        """x as a block of one if it is a row of good numbers into which nothing has to be read: the usual case."""
+        if "state_" not in self.__dict__ or "feature_names_in_" in self.__dict__ or not self._reader.is_plain:
+            return None
+        row = x if type(x) is np.ndarray else np.array(x, dtype=np.float64) if type(x) is list else None
+        if row is None or row.dtype is not FLOAT or row.shape != (self.n_features_in_,) or not row.flags.carray:
+            return None
+        block: Array = row[None]
+        return block if largest_square(block) <= reading.LARGEST**2 else None
 
     def _as_block(self, x: Any) -> Any:
         if isinstance(x, dict):

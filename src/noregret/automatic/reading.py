@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,11 @@ class Reader:
     def width(self) -> int:
         """Columns of the table."""
         return self.kinds.count(NUMBER) + len(self.kinds) * self.indicators + len(self.levels)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the table is what is given: numbers alone."""
+        return CATEGORY not in self.kinds and not self.indicators
 
     def read(self, columns: list[Any], budget: int) -> tuple[Array, Reader]:
         """The table of a block given as columns, NaN where a value is missing; and the reader once it has met them.

@@ -9,6 +9,7 @@ import numpy as np
 
 from noregret._types import Array
 from noregret.base import OnlineClassifier
+from noregret.interrupts import uninterrupted
 
 
 class RememberingClassifier(OnlineClassifier):
@@ -23,7 +24,8 @@ class RememberingClassifier(OnlineClassifier):
         for t in range(X.shape[0]):
             self._forecast_row(X[t], out[t])
             if weight[t] != 0.0:
-                self._learn_row(X[t], Y[t], float(weight[t]), out[t])
+                with uninterrupted():
+                    self._learn_row(X[t], Y[t], float(weight[t]), out[t])
 
     def _forecast(self, X: Array, out: Array) -> None:
         for t in range(X.shape[0]):

@@ -17,6 +17,7 @@ from noregret.base import OnlineLearner
 from noregret.domains import Ball, Competition
 from noregret.errors import BadRow, NoBound
 from noregret.exact.kernels import RBF, Kernel
+from noregret.interrupts import uninterrupted
 from noregret.second_order import aioli, curvature
 from noregret.second_order.aioli import AIOLIConstants
 from noregret.second_order.algebra import dot
@@ -292,7 +293,11 @@ class KernelAIOLI(SurrogateClassifier):
         if isinstance(self.state_, ExactState):
             self._run_exactly(self.state_, X, Y, weight, out)
             return
-        c, state = self._constants, self.state_
+        self._run_features(self.state_, X, Y, weight, out)
+
+    @uninterrupted()
+    def _run_features(self, state: FeatureState, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        c = self._constants
         features = self._features(state, X, weight)
         accumulate(state.moment, features, weight)
         aioli.run(

@@ -25,6 +25,7 @@ from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.domains import Competition
 from noregret.errors import BadRow
+from noregret.interrupts import uninterrupted
 from noregret.labels import Labels
 
 ROUNDS, MISTAKES, EXPLORED, LEARNED = range(4)  # of the tally: rounds over, wrong, explored, and those that taught
@@ -145,11 +146,12 @@ class BanditLearner(BaseEstimator, ABC):
             raise self._labels.unknown(label, 0)
         if true is not None and (true == k) != correct:
             raise BadRow(f"round {self.rounds_}: correct={correct!r}, but label={label!r} and action={action!r}.")
-        learned = self._learn(row, k, bool(correct), true)
-        state.tally[:] += 1.0, not correct, state.pending[EXPLORING], learned
-        state.pending[:] = 0.0
-        state.x[:] = 0.0
-        self._next_round()
+        with uninterrupted():
+            learned = self._learn(row, k, bool(correct), true)
+            state.tally[:] += 1.0, not correct, state.pending[EXPLORING], learned
+            state.pending[:] = 0.0
+            state.x[:] = 0.0
+            self._next_round()
 
     def _next_round(self) -> None:
         """What is to happen between two rounds."""

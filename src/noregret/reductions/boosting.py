@@ -16,6 +16,7 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.base import ONE, OnlineClassifier
 from noregret.errors import BadRow, NoBound, NoCertificate
+from noregret.interrupts import uninterrupted
 from noregret.losses import leader, softmax
 from noregret.reductions import boost_regression as regression
 from noregret.reductions.weak import COMPILED, COUNT, MEAN, SQUARE, WeakLearner, Weighted, hear, new_memory, say
@@ -178,6 +179,7 @@ class OnlineBoosting(OnlineClassifier):
     def _forecast(self, X: Array, out: Array) -> None:
         self._run(X, np.zeros(out.shape), np.zeros(X.shape[0]), out)
 
+    @uninterrupted()
     def _run_row(self, x: Array, Y: Array, weight: float, out: Array) -> None:
         """The same with weak learners that are objects."""
         state = self.state_

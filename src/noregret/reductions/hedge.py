@@ -15,6 +15,7 @@ from noregret import bounds
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.base import OnlineClassifier
+from noregret.interrupts import uninterrupted
 from noregret.losses import leader
 from noregret.reductions import stack
 from noregret.reductions.ensemble import Ensemble
@@ -117,6 +118,7 @@ class Hedge(Ensemble):
 
     # ------------------------------------------------------------------ the game
 
+    @uninterrupted()
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         said = np.empty((len(self.experts_), *out.shape))
         stack.run(self.experts_, X, [Y] * len(said), weight, said)

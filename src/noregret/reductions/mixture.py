@@ -16,6 +16,7 @@ from noregret._types import Array
 from noregret.base import OnlineClassifier, OnlineLearner
 from noregret.domains import Ball, Competition, RowBall, WholeSpace
 from noregret.errors import NoBound, NoCertificate
+from noregret.interrupts import uninterrupted
 from noregret.reductions import stack
 from noregret.reductions.ensemble import Ensemble
 from noregret.tally import LOSS, TALLIES, record, require_unit_weights
@@ -178,6 +179,7 @@ class Mixture(Ensemble):
         check_is_fitted(self, "state_")
         return np.exp(self.state_.log_weight)
 
+    @uninterrupted()
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         logits = np.empty((len(self.learners_), *out.shape))
         stack.run(self.learners_, X, [Y] * len(logits), weight, logits)

@@ -14,6 +14,7 @@ from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.domains import Ball, Competition, RowBall
 from noregret.errors import NoBound, NoCertificate
+from noregret.interrupts import uninterrupted
 from noregret.labels import Labels
 from noregret.reductions import stack
 from noregret.reductions.mixture import LOG_LOSS, cross_entropy, normalise
@@ -122,6 +123,7 @@ class OneVsRest(OnlineClassifier):
 
     # ------------------------------------------------------------------ the game
 
+    @uninterrupted()
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         logits = np.empty((out.shape[1], out.shape[0], 2))
         targets = np.ascontiguousarray(np.stack([1.0 - Y, Y], axis=-1).swapaxes(0, 1))

@@ -15,6 +15,7 @@ from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.domains import Ball, Competition
 from noregret.errors import NoBound, NoCertificate
+from noregret.interrupts import uninterrupted
 from noregret.losses import softmax
 from noregret.second_order import panels
 from noregret.second_order.algebra import dot, norm
@@ -382,14 +383,15 @@ def run_in_panels(
         leader_m0 = x @ leader.reshape(r, -1).T
         flat = np.ascontiguousarray(V0.swapaxes(0, 1)).reshape(r * len(x), -1)
         lengths = (flat @ flat.T, flat @ w, float(w @ w))
-        done = run_panel(panel, leader_m0, leading, *lengths, tally, y, c, H, radius, gamma, epsilon, z)
-        leader += panels.combination(leading, V0)
-        panels.finish(P, w, V0, panel)
-        panels.mirror(P)
-        if w @ w > radius * radius:
-            project(P, w, radius)
-        if done < len(x):
-            run(P, w, leader, tally, x[done:], y[done:], c[done:], H, radius, gamma, epsilon, z[done:])
+        with uninterrupted():
+            done = run_panel(panel, leader_m0, leading, *lengths, tally, y, c, H, radius, gamma, epsilon, z)
+            leader += panels.combination(leading, V0)
+            panels.finish(P, w, V0, panel)
+            panels.mirror(P)
+            if w @ w > radius * radius:
+                project(P, w, radius)
+            if done < len(x):
+                run(P, w, leader, tally, x[done:], y[done:], c[done:], H, radius, gamma, epsilon, z[done:])
 
 
 @kernel

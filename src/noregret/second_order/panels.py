@@ -25,6 +25,7 @@ from scipy.linalg import blas
 
 from noregret._jit import kernel
 from noregret._types import Array
+from noregret.interrupts import uninterrupted
 from noregret.second_order.algebra import Work, dot
 from noregret.second_order.surrogate import is_noise, lift
 
@@ -74,10 +75,11 @@ def play(P: Array, w: Array, X: Array, r: int, meet: Callable[[slice, Panel], An
             x = X[rows]
             V0 = look_ahead(P, x, r)
             panel = begin(V0, w, x, r)
-            meet(rows, panel)
-            finish(P, w, V0, panel)
-            if r > 1:
-                mirror(P)
+            with uninterrupted():
+                meet(rows, panel)
+                finish(P, w, V0, panel)
+                if r > 1:
+                    mirror(P)
     finally:
         mirror(P)  # for r = 1 once a block: until then only the upper triangle is kept up, and read
 
