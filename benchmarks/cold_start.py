@@ -29,7 +29,11 @@ TITLE = "Cold start"
 
 WITHOUT_PANDAS = """
 import sys
-sys.modules["pandas"] = None
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Hidden())
 """
 PLAY = """
 import numpy as np
