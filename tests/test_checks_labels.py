@@ -305,3 +305,7 @@ def test_codes_of_numbers(kind):
     codes, foreign = labels.codes(stray)
     np.testing.assert_array_equal(foreign, ~np.isin(stray, [0, 1, 2]))
     assert codes.dtype == np.intp and codes.min() >= 0 and codes.max() <= 2
+    np.testing.assert_array_equal(labels.distributions(given), np.eye(3)[given.astype(int)])
+    if foreign.any():
+        with pytest.raises(BadRow, match=f"row {int(np.argmax(foreign))}: label"):
+            labels.distributions(stray)

@@ -12,7 +12,7 @@ from scipy.special import logsumexp, softmax, wrightomega
 
 import reference
 from noregret.second_order import curvature
-from noregret.second_order.curvature import kappa, lambert_of_exp, proved, rule
+from noregret.second_order.curvature import QUARTERS, kappa, lambert_of_exp, proved, rule, sharp
 
 
 def gap(a, b, constant):
@@ -73,6 +73,13 @@ def test_sharp_lies_between_the_papers_and_the_best_possible(K, C):
 def test_constants_equal_the_reference(choice, K, C):
     expected = reference.curvature(choice, radius=C, norm=1.0, n_classes=K)
     assert kappa(*rule(choice, K), C, K) == pytest.approx(expected, rel=1e-12)
+
+
+def test_sharp_is_tabulated_to_rounding():
+    """On every quarter, at its ends and beyond the last: within 1e-14 of what scipy's function gives."""
+    L = np.concatenate([np.linspace(0.0, QUARTERS / 4 + 2.0, 20_011), np.arange(QUARTERS + 1) / 4, [1e3, 1e10]])
+    np.testing.assert_allclose([sharp(each) for each in L], 1.0 / (2.0 + wrightomega(L - 1.0)), rtol=1e-14)
+    assert np.isnan(sharp(np.nan))
 
 
 @given(st.floats(-1.0, 1e12))

@@ -1,18 +1,22 @@
-"""AIOLI's short cut for one row gives the bits of the long way, and refuses what that refuses."""
+"""Rows one at a time and four at a time: the bits of the long way, and its refusals."""
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from noregret import AIOLI
+from noregret import AIOLI, OnlineLogisticRegression, VovkAzouryWarmuth
 from noregret.errors import BadRow
+from noregret.second_order.surrogate import LEAST_IN_FOUR, LEAST_ROWS_IN_FOUR
 
 
 def stream(n: int, d: int, names: list[str]) -> tuple[np.ndarray, list[str]]:
     rng = np.random.default_rng(d)
     X = rng.normal(size=(n, d)) / np.sqrt(d)
-    return X, [names[int(2.0 * x[0] + rng.normal() > 0)] for x in X]
+    return X, names + [names[int(2.0 * x[0] + rng.normal() > 0)] for x in X[2:]]
 
 
 @pytest.mark.parametrize(
@@ -25,7 +29,7 @@ def stream(n: int, d: int, names: list[str]) -> tuple[np.ndarray, list[str]]:
         {"radius": 1e-3, "curvature": "gaf"},
     ],
 )
-@pytest.mark.parametrize("d", [1, 5, 20])
+@pytest.mark.parametrize("d", [1, 5, 20, 23])
 def test_short_cut_is_the_long_way(settings, d):
     X, y = stream(150, d, ["no", "yes"])
     X[7] = 0.0
@@ -44,6 +48,27 @@ def test_short_cut_is_the_long_way(settings, d):
     for state in (long.state_, block.state_):
         for ours, theirs in zip(short.state_, state, strict=True):
             np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("d", [LEAST_IN_FOUR - 1, LEAST_IN_FOUR, LEAST_IN_FOUR + 3, 50])
+@pytest.mark.parametrize(
+    "learner",
+    [AIOLI(), AIOLI(precision="single"), VovkAzouryWarmuth(), OnlineLogisticRegression(classes=["no", "yes"])],
+    ids=lambda learner: type(learner).__name__ + getattr(learner, "precision", ""),
+)
+def test_four_rows_at_a_time_are_one_at_a_time(learner, d):
+    """Blocks that are long enough for `in_four`, and those that are not, leave the same bits."""
+    X, y = stream(120, d, ["no", "yes"])
+    weight = np.random.default_rng(1).integers(0, 3, 120).astype(float)
+    target = [float(label == "yes") for label in y] if isinstance(learner, VovkAzouryWarmuth) else y
+    whole, pieces = clone(learner), clone(learner)
+    said = whole.predict_then_learn(X, target, sample_weight=weight)
+    cuts = [0, 4, 4 + LEAST_ROWS_IN_FOUR - 1, 4 + 2 * LEAST_ROWS_IN_FOUR, 60, 61, 120]
+    for a, b in itertools.pairwise(cuts):
+        heard = pieces.predict_then_learn(X[a:b], target[a:b], sample_weight=weight[a:b])
+        np.testing.assert_array_equal(heard, said[a:b])
+    for ours, theirs in zip(pieces.state_, whole.state_, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200])

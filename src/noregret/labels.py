@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from noregret._jit import kernel
 from noregret._types import Array
 from noregret.errors import BadRow
 from noregret.validate import label_distributions, writable
@@ -56,6 +57,12 @@ class Labels:
             label_distributions(soft, self.classes.size)
             return soft
         labels = as_labels(y)
+        if self._are_codes and labels.dtype == np.int64 and labels.flags.carray:
+            found = np.zeros((labels.size, self.classes.size))
+            i = mark(labels, found)
+            if i < 0:
+                return found
+            raise self.unknown(labels[i], i)
         codes, foreign = self.codes(labels)
         if np.count_nonzero(foreign):  # not `any`: after its 512-bit vectors a processor is slow for half a millisecond
             i = int(np.argmax(foreign))
@@ -63,13 +70,7 @@ class Labels:
         return self.one_hot.take(codes, axis=0)
 
     def codes(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The place of each label among the classes, and which labels have none (their place is then any)."""
-        if self._are_codes and labels.dtype.kind in "iu":
-            below, above = labels < 0, labels >= self.classes.size
-            if not np.count_nonzero(below) and not np.count_nonzero(above):
-                return labels.astype(np.intp, copy=False), below
-            foreign = below | above
-            return np.where(foreign, 0, labels).astype(np.intp), foreign
+        """The place of each label among the classes, and which labels have none."""
         if self._in_order and labels.dtype.kind in "biuf":
             codes = np.minimum(np.searchsorted(self.classes, labels), self.classes.size - 1)
             return codes, self.classes[codes] != labels
@@ -84,6 +85,17 @@ class Labels:
             "the label, or start "
             "anew and declare every class in the first call, classes=[...]. Nothing was learned from this call."
         )
+
+
+@kernel
+def mark(codes: np.ndarray, distributions: Array) -> int:
+    """Add one-hot rows to zeros; returns the first row whose code is that of no class, or -1."""
+    for t in range(codes.size):
+        k = codes[t]
+        if k < 0 or k >= distributions.shape[1]:
+            return t
+        distributions[t, k] = 1.0
+    return -1
 
 
 def as_distributions(y: Any) -> Array | None:

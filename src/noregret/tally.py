@@ -20,8 +20,11 @@ def record(tally: Array, weight: float, loss: float, excess: float, size: float)
         tally[UNEVEN] += 1.0
     tally[LOSS] += loss
     tally[EXCESS] += excess
-    tally[WIDEST] = max(tally[WIDEST], size)
-    tally[SCALE] = max(tally[SCALE], max(1.0, weight) * size * size)
+    if size > tally[WIDEST]:
+        tally[WIDEST] = size
+    scale = max(1.0, weight) * size * size
+    if scale > tally[SCALE]:
+        tally[SCALE] = scale
 
 
 def require_unit_weights(tally: Array) -> None:

@@ -14,6 +14,7 @@ from noregret.automatic.mixing import mix
 from noregret.automatic.scaling import rescale
 from noregret.second_order import aioli, folklore
 from noregret.second_order.curvature import SHARP
+from noregret.second_order.surrogate import four_pay, in_four
 
 AT_ONCE = 256  # rows that a member meets before the next one does: its matrices stay in the cache
 
@@ -69,8 +70,12 @@ def play(
         for i in range(M):
             said = logits[i, : stop - start]
             if K == 2:
-                lam, a = 0.5 * regularization[i], VIRTUAL_WEIGHT
-                aioli_run(P[i], w[i], tallies[i], rows, Ys, ws, lam, 2.0 * radii[i], SHARP, 0.0, 0.0, a, said)
+                lam, B, a = 0.5 * regularization[i], 2.0 * radii[i], VIRTUAL_WEIGHT
+                if four_pay(d, stop - start):
+                    four = in_four(P[i])
+                    aioli_run(P[i], w[i], tallies[i], rows, Ys, ws, lam, B, SHARP, 0.0, 0.0, a, four, said)
+                else:
+                    aioli_run(P[i], w[i], tallies[i], rows, Ys, ws, lam, B, SHARP, 0.0, 0.0, a, None, said)
             else:
                 folklore_run(
                     P[i], w[i], tallies[i], rows, Ys, ws, H, regularization[i], radii[i], SHARP, 0.0, 0.0, said

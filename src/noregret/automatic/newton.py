@@ -27,7 +27,7 @@ from noregret._jit import kernel, summing_kernel
 from noregret._types import Array
 from noregret.losses import softmax
 from noregret.second_order.forecasts import solve_margin, tanh_of_half
-from noregret.second_order.surrogate import flush_one, fold_one
+from noregret.second_order.surrogate import Four, flush_one, fold_four, fold_one, four_pay, in_four, put_back
 
 CLOSE = 1e-6  # a Newton step that moves no two logits apart by more leaves an error of its square
 MOST_STEPS = 100
@@ -44,7 +44,10 @@ def run(
 ) -> None:
     """One member over a block: `out` are the logits forecast. P is (K, d, d) and w (K, d), or of length 1 for K = 2."""
     if Y.shape[1] == 2:
-        run_margin(P[0], w[0], kappa, lam, rho, X, Y, weight, out)
+        if rho == 1.0 and four_pay(w.shape[1], X.shape[0]):
+            run_margin(P[0], w[0], kappa, lam, rho, X, Y, weight, in_four(P[0]), out)
+        else:
+            run_margin(P[0], w[0], kappa, lam, rho, X, Y, weight, None, out)
         return
     K, d = w.shape
     V, U = np.empty((K, d)), np.zeros((K, d))
@@ -69,13 +72,25 @@ def run(
 
 @kernel
 def run_margin(
-    P: Array, w: Array, kappa: float, lam: float, rho: float, X: Array, Y: Array, weight: Array, out: Array
+    P: Array,
+    w: Array,
+    kappa: float,
+    lam: float,
+    rho: float,
+    X: Array,
+    Y: Array,
+    weight: Array,
+    four: Four | None,
+    out: Array,
 ) -> None:
-    """`run` for two classes: one matrix, of the margin."""
+    """`run` for two classes: one matrix, of the margin. `four`: see AIOLI's `run`; `forget` wants all of P in one."""
     v, u = np.empty(w.size), np.zeros(w.size)
     for t in range(X.shape[0]):
         c = weight[t]
-        m, _ = fold_one(P, u, w, X, t, v)
+        if four is None:
+            m, _ = fold_one(P, u, w, X, t, v)
+        else:
+            m, _ = fold_four(P, four, u, w, X, t, v)
         if rho < 1.0 and c != 0.0:
             forget(P, v, X, t, rho, 2.0 / lam)
         q = variance(v, X, t)
@@ -88,6 +103,8 @@ def run_margin(
         _, tanh = solve_margin(pulled, tanh_of_half(pulled), 0.5 * c * q)
         p = 0.5 + 0.5 * tanh
         learn(w, v, u, q, c * (Y[t, 1] - p), 0.5 * c * kappa * p * (1.0 - p))
+    if four is not None:
+        put_back(P, four)
     flush_one(P, u)
 
 

@@ -22,7 +22,7 @@ from noregret.second_order import aioli, curvature
 from noregret.second_order.aioli import AIOLIConstants
 from noregret.second_order.algebra import dot
 from noregret.second_order.learner import SurrogateClassifier
-from noregret.second_order.surrogate import is_noise, start
+from noregret.second_order.surrogate import fours, is_noise, start
 from noregret.tally import ROWS, TALLIES, record
 
 APPROXIMATIONS = ("exact", "nystrom", "random-features")
@@ -313,6 +313,7 @@ class KernelAIOLI(SurrogateClassifier):
             c.number,
             c.feature_bound,
             c.virtual_weight,
+            fours(state.P, X.shape[0]),
             out,
         )
 

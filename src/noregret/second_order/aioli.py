@@ -20,7 +20,16 @@ from noregret.second_order.curvature import kappa
 from noregret.second_order.forecasts import solve_margin, tanh_of_half
 from noregret.second_order.learner import Constants, SurrogateClassifier
 from noregret.second_order.panels import coefficients, look_at_one
-from noregret.second_order.surrogate import flush_one, fold_one, look_one, product_one
+from noregret.second_order.surrogate import (
+    Four,
+    flush_one,
+    fold_four,
+    fold_one,
+    fours,
+    look_one,
+    product_one,
+    put_back,
+)
 from noregret.tally import record
 
 
@@ -159,7 +168,7 @@ class AIOLI(SurrogateClassifier):
         numbers = (c.regularization, c.radius, c.code, c.number, c.feature_bound, c.virtual_weight)
         P, w, tally = self.state_
         if not panels.pays(w.size, X.shape[0]):
-            run(P, w, tally, X, Y, weight, *numbers, out)
+            run(P, w, tally, X, Y, weight, *numbers, fours(P, X.shape[0]), out)
             return
         panels.play(P, w, X, 1, lambda t, panel: run_panel(panel, tally, Y[t], weight[t], *numbers, out[t]))
 
@@ -216,12 +225,18 @@ def run(
     number: float,
     feature_bound: float,
     a: float,
+    four: Four | None,
     out: Array,
 ) -> None:
-    """The game over a block: forecast, see the label, suffer the loss, update."""
+    """The game over a block: forecast, see the label, suffer the loss, update. `four` are P's rows `in_four`, or None,
+    which is known when this is compiled: there are two machines, and neither knows of the other.
+    """
     v, u = np.empty(w.size), np.zeros(w.size)
     for t in range(X.shape[0]):
-        m, square = fold_one(P, u, w, X, t, v)
+        if four is None:
+            m, square = fold_one(P, u, w, X, t, v)
+        else:
+            m, square = fold_four(P, four, u, w, X, t, v)
         tanh = tanh_of_half(m)  # here, so that the processor is done with it when v is there
         q = look_one(v, X, t, square, lam)
         margin, T = solve_margin(m, tanh, 0.5 * a * q)
@@ -236,6 +251,8 @@ def run(
         loss = log_loss(margin, T, y)
         growth = update(w, v, u, q, a, T, y, kap, weight[t])
         record(tally, weight[t], weight[t] * loss, growth, size)
+    if four is not None:
+        put_back(P, four)
     flush_one(P, u)
 
 

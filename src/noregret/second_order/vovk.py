@@ -19,7 +19,17 @@ from noregret.errors import NoBound, NoCertificate
 from noregret.second_order import panels
 from noregret.second_order.learner import require_precision
 from noregret.second_order.panels import coefficients, look_at_one
-from noregret.second_order.surrogate import flush_one, fold_one, look_one, merged, product_one
+from noregret.second_order.surrogate import (
+    Four,
+    flush_one,
+    fold_four,
+    fold_one,
+    fours,
+    look_one,
+    merged,
+    product_one,
+    put_back,
+)
 from noregret.tally import EXCESS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
 
 HIGHEST = TALLIES  # one more sum than the others keep: the largest |y|
@@ -138,7 +148,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
         P, w, tally = self.state_
         lam = self._constants.regularization
         if not panels.pays(w.size, X.shape[0]):
-            run(P, w, tally, X, Y, weight, lam, out)
+            run(P, w, tally, X, Y, weight, lam, fours(P, X.shape[0]), out)
             return
         panels.play(P, w, X, 1, lambda t, panel: run_panel(panel, tally, Y[t], weight[t], lam, out[t]))
 
@@ -162,11 +172,16 @@ def update(w: Array, v: Array, u: Array, m: float, q: float, y: float, weight: f
 
 
 @kernel
-def run(P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, lam: float, out: Array) -> None:
-    """The game over a block: forecast, see the target, suffer the loss, update."""
+def run(
+    P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, lam: float, four: Four | None, out: Array
+) -> None:
+    """The game over a block: forecast, see the target, suffer the loss, update. `four`: see AIOLI's."""
     v, u = np.empty(w.size), np.zeros(w.size)
     for t in range(X.shape[0]):
-        m, square = fold_one(P, u, w, X, t, v)
+        if four is None:
+            m, square = fold_one(P, u, w, X, t, v)
+        else:
+            m, square = fold_four(P, four, u, w, X, t, v)
         q = look_one(v, X, t, square, lam)
         out[t] = m / (1.0 + q)
         if weight[t] == 0.0:
@@ -176,6 +191,8 @@ def run(P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, lam
         rise = update(w, v, u, m, q, Y[t], weight[t])
         record(tally, weight[t], loss, loss - rise, math.sqrt(square))
         tally[HIGHEST] = max(tally[HIGHEST], abs(Y[t]))
+    if four is not None:
+        put_back(P, four)
     flush_one(P, u)
 
 
