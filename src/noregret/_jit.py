@@ -16,10 +16,11 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.compiler import Compiler
 
 from noregret._cache import cache_home
 
@@ -87,9 +88,17 @@ class _StampedCache(FunctionCache):
     _impl_class = _StampedCacheImpl
 
 
-def _compile(function: Kernel, liberties: set[str], inline: Literal["never", "always"] = "never") -> Kernel:
+class _Apart(Compiler):
+    """Tells LLVM that a function's arrays do not overlap, which it must otherwise see for itself before every loop."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)  # type: ignore[no-untyped-call]
+        self.state.flags.noalias = True
+
+
+def _compile(function: Kernel, liberties: set[str], **options: Any) -> Kernel:
     stamped: Any = _StampedCache
-    compiled: Any = njit(function, fastmath=liberties, nogil=True, error_model="numpy", inline=inline)
+    compiled: Any = njit(function, fastmath=liberties, nogil=True, error_model="numpy", **options)
     if hasattr(compiled, "py_func") and cache_folder() is not None:  # plain Python where compilation is disabled
         compiled._cache = stamped(function)
     return compiled
@@ -103,6 +112,11 @@ def kernel(function: Kernel) -> Kernel:
 def inlined_kernel(function: Kernel) -> Kernel:
     """A `kernel` copied into its callers: for an inner loop short enough that a call would show."""
     return _compile(function, FUSED, inline="always")
+
+
+def apart_kernel(function: Kernel) -> Kernel:
+    """A `kernel` whose arrays must not overlap, copied into its callers once it is compiled."""
+    return _compile(function, FUSED, forceinline=True, pipeline_class=_Apart)
 
 
 def summing_kernel(function: Kernel) -> Kernel:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from noregret._jit import inlined_kernel, kernel, summing_kernel
+from noregret._jit import apart_kernel, inlined_kernel, kernel, summing_kernel
 from noregret._types import Array
 from noregret.second_order.algebra import (
     Work,
@@ -45,7 +45,7 @@ ROUNDING_SHOWS_IN_SINGLE = 1e5
 
 
 # Below this size, or for blocks of fewer rows, P is folded row by row (see `in_four`).
-LEAST_IN_FOUR, LEAST_ROWS_IN_FOUR = 20, 16
+LEAST_IN_FOUR, LEAST_ROWS_IN_FOUR = 8, 16
 
 Four = tuple[Array, Array, Array, Array]
 
@@ -203,7 +203,7 @@ def in_four(P: Array) -> Four:
     """Rows 0, 4, 8, ... of P as a matrix of their own, and rows 1, 5, 9, ..., and so on; those left over stay in P.
 
     Four rows are then folded at a time, which reads and writes v once for all four: three quarters to half of the time.
-    They must be arrays of their own, or the compiler does not see that they do not overlap.
+    They must be arrays of their own, for the compiler has to know that they do not overlap.
     """
     d = P.shape[0]
     A, B = np.empty((d // 4, d), P.dtype), np.empty((d // 4, d), P.dtype)
@@ -257,7 +257,7 @@ def fold_one(P: Array, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[
     return m, square
 
 
-@inlined_kernel
+@apart_kernel
 def fold_four(P: Array, four: Four, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
     """`fold_one` where rows of P are `in_four`: entry by entry the same arithmetic in the same order."""
     A, B, C, D = four
