@@ -53,7 +53,7 @@ def test_a_second_process_compiles_nothing_and_an_edit_anywhere_compiles_anew(co
     assert (hits, misses) == (1, 0), "another hyper-parameter needs no other code"
 
     curvature = copy_of_the_package / "noregret" / "second_order" / "curvature.py"
-    curvature.write_text(curvature.read_text().replace("1.0 / (2.0 + lambert", "1.0 / (4.0 + lambert"))
+    curvature.write_text(curvature.read_text().replace("return low + s2", "return 0.5 * low + s2"))
     edited, (hits, misses) = play(tmp_path, copy_of_the_package)
     assert (hits, misses) == (0, 1)
     assert edited != first, "the caller in another file must not keep the old constant"
