@@ -78,7 +78,7 @@ def test_one_vs_rest_is_whole():
 
 
 def test_panel_is_whole():
-    X, y = stream(10 + panels.rows_at_once(200, 1), 200)
+    X, y = stream(10 + panels.rows_at_once(240, 1), 240)
     check(AIOLI(), X, y, panels, "finish")
     check(ONS(), X, y, panels, "finish")
 

@@ -84,7 +84,7 @@ def test_panels_are_rows(
     assert np.array_equal(blocked.state_.P, blocked.state_.P.T)
 
 
-@pytest.mark.parametrize(("learner", "K", "d"), [(AIOLI(), 2, 256), (FOLKLORE(), 5, 64), (VovkAzouryWarmuth(), 0, 200)])
+@pytest.mark.parametrize(("learner", "K", "d"), [(AIOLI(), 2, 256), (FOLKLORE(), 5, 64), (VovkAzouryWarmuth(), 0, 240)])
 def test_they_are_chosen_where_they_pay(learner: Any, K: int, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, weight = a_stream(100, d, K, 0, soft=False)
     asked: list[int] = []

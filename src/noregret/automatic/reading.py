@@ -8,8 +8,7 @@ later adds a column at the end, and nothing moves. A category beyond the budget 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,16 +29,15 @@ class Reader:
     kinds: tuple[str, ...]
     levels: tuple[tuple[int, Any], ...] = ()
     indicators: bool = False
+    is_plain: bool = field(init=False, repr=False, compare=False)  # the table is what is given: numbers alone
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_plain", CATEGORY not in self.kinds and not self.indicators)
 
     @property
     def width(self) -> int:
         """Columns of the table."""
         return self.kinds.count(NUMBER) + len(self.kinds) * self.indicators + len(self.levels)
-
-    @cached_property
-    def is_plain(self) -> bool:
-        """Whether the table is what is given: numbers alone."""
-        return CATEGORY not in self.kinds and not self.indicators
 
     def read(self, columns: list[Any], budget: int) -> tuple[Array, Reader]:
         """The table of a block given as columns, NaN where a value is missing; and the reader once it has met them.

@@ -32,16 +32,17 @@ from noregret.second_order.surrogate import is_noise, lift
 # Where panels pay, and how many rows of V_0 they have: more make the products faster and the recursion slower. Times
 # of row by row over those of panels, one thread (the block had 256 rows or more; size = r d):
 #
-#     two classes, d        50    100   150   200   300   500   1000   2000
-#       32 rows of V_0      0.1   0.5   1.0   1.4   1.7   2.5    2.7    5.3
-#       64                  0.2   0.7   1.1   2.6   1.8   3.3    4.4    7.9
-#      128                  0.1   0.4   1.2   1.4   1.6   3.4    4.2   11.1
+#     AIOLI, d             100   150   200   256   300   400   500   700   1000   2000
+#       32 rows of V_0     0.4   0.8   0.9   1.1   1.2   1.6   2.9   3.8    4.3    5.3
+#       64                 0.5   0.8   0.9   1.2   1.4   1.7   3.1   4.3    5.0    6.4
+#      128                 0.4   0.7   0.8   1.1   1.2   1.6   3.1   4.5    5.3    7.0
+#      256                 0.2   0.4   0.5   0.7   0.9   1.2   2.5   3.8    4.8    6.7
 #
 #     K classes, d, K    20, 5  64, 3  20, 10  10, 20  100, 5  64, 10  50, 20
 #       size                80    128     180     190     400     576     950
 #       72 rows of V_0     0.7    0.8     0.9     1.2     3.2     3.1     3.4
 #      144                 0.5    0.5     0.8     0.8     2.8     2.8     3.1
-LEAST_SIZE = 192
+LEAST_SIZE = 224
 LEAST_ROWS = 32
 RANK, RANK_OF_GROUPS, RANK_OF_LARGE, LARGE = 64, 96, 128, 500
 TILE = 32
