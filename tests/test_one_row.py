@@ -63,7 +63,7 @@ def test_four_rows_at_a_time_are_one_at_a_time(learner, d):
     target = [float(label == "yes") for label in y] if isinstance(learner, VovkAzouryWarmuth) else y
     whole, pieces = clone(learner), clone(learner)
     said = whole.predict_then_learn(X, target, sample_weight=weight)
-    cuts = [0, 4, 4 + LEAST_ROWS_IN_FOUR - 1, 4 + 2 * LEAST_ROWS_IN_FOUR, 60, 61, 120]
+    cuts = [0, 4, 3 + LEAST_ROWS_IN_FOUR, 3 + 2 * LEAST_ROWS_IN_FOUR, 80, 81, 120]
     for a, b in itertools.pairwise(cuts):
         heard = pieces.predict_then_learn(X[a:b], target[a:b], sample_weight=weight[a:b])
         np.testing.assert_array_equal(heard, said[a:b])

@@ -44,8 +44,8 @@ ROUNDING_SHOWS = 1e12
 ROUNDING_SHOWS_IN_SINGLE = 1e5
 
 
-# Below this size, or for blocks of fewer rows, P is folded row by row (see `in_four`).
-LEAST_IN_FOUR, LEAST_ROWS_IN_FOUR = 8, 16
+# Sizes of P that are folded four rows at a time, in blocks of so many rows (see `in_four`): larger ones wait for memory.
+LEAST_IN_FOUR, MOST_IN_FOUR, LEAST_ROWS_IN_FOUR = 8, 256, 32
 
 Four = tuple[Array, Array, Array, Array]
 
@@ -195,7 +195,7 @@ def product_one(P: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, 
 @kernel
 def four_pay(size: int, n_rows: int) -> bool:
     """Whether `in_four` is faster than row by row for a block of so many rows."""
-    return size >= LEAST_IN_FOUR and n_rows >= LEAST_ROWS_IN_FOUR
+    return LEAST_IN_FOUR <= size <= MOST_IN_FOUR and n_rows >= LEAST_ROWS_IN_FOUR
 
 
 @kernel
