@@ -44,7 +44,7 @@ ROUNDING_SHOWS = 1e12
 ROUNDING_SHOWS_IN_SINGLE = 1e5
 
 
-# Sizes of P that are folded four rows at a time, in blocks of so many rows (see `in_four`): larger ones wait for memory.
+# P of these sizes is folded four rows at a time, in blocks of so many rows (`in_four`): larger ones wait for memory.
 LEAST_IN_FOUR, MOST_IN_FOUR, LEAST_ROWS_IN_FOUR = 8, 256, 32
 
 Four = tuple[Array, Array, Array, Array]
