@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -47,7 +48,7 @@ from learners import (
     through_file,
     weights,
 )
-from noregret import OGD, ONS, NoBound
+from noregret import AIOLI, OGD, ONS, NoBound
 from noregret.domains import Simplex
 from noregret.tally import ROWS
 
@@ -185,6 +186,19 @@ def test_equal_learners_are_equal_files(entry: Entry, tmp_path: Path) -> None:
     noregret.load(tmp_path / "a.npz").save(tmp_path / "c.npz")
     assert len({(tmp_path / name).read_bytes() for name in ("a.npz", "b.npz", "c.npz")}) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npz", "b.npz", "c.npz"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
+def test_files_have_the_rights_of_any_new_file(tmp_path: Path) -> None:
+    learner = AIOLI().partial_fit(np.eye(2), [0, 1])
+    before = os.umask(0o027)
+    try:
+        for _ in range(2):  # new, and in the place of an older one
+            learner.save(tmp_path / "model.npz")
+            assert stat.S_IMODE((tmp_path / "model.npz").stat().st_mode) == 0o640
+    finally:
+        os.umask(before)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
 
 
 @every_learner

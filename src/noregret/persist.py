@@ -14,11 +14,11 @@ import dataclasses
 import io
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
+from uuid import uuid4
 
 import numpy as np
 
@@ -56,9 +56,9 @@ def save(learner: Learner, path: str | Path) -> None:
     if aside := learner._aside():
         header["aside"] = aside
     path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    temporary = path.with_name(f"{path.name}.{uuid4().hex}.part")  # with the rights of any new file
     try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+        with open(temporary, "xb") as file, zipfile.ZipFile(file, "w") as archive:
             text = json.dumps(header, indent=1, sort_keys=True)
             archive.writestr(zipfile.ZipInfo("header.json", EPOCH), text)
             for name, array in arrays.items():
@@ -67,7 +67,7 @@ def save(learner: Learner, path: str | Path) -> None:
                 archive.writestr(zipfile.ZipInfo(f"{name}.npy", EPOCH), buffer.getvalue())
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 
