@@ -251,8 +251,8 @@ class OnlineLearner(BaseEstimator, ABC):
 
     def _row(self, x: Any) -> Array | SparseRows:
         """One row as a block of length one."""
-        if type(x) is np.ndarray and x.dtype is FLOAT and x.shape == (self.n_features_in_,) and x.flags.carray:
-            row = x[None]  # as the kernels take it: the usual case, and the fast one
+        if is_plain_row(x, self.n_features_in_):
+            row = x[None]
             self._check_rows(row, ONE)
             return row
         if sparse.issparse(x):
@@ -453,6 +453,11 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
     def predict_one(self, x: Any) -> float:
         """The forecast of one row."""
         return float(self._forecast_of_one(x)[0])
+
+
+def is_plain_row(x: Any, width: int) -> bool:
+    """Whether x is a row as the kernels take it: the usual case, and the fast one."""
+    return type(x) is np.ndarray and x.dtype is FLOAT and x.shape == (width,) and x.flags.carray
 
 
 @kernel

@@ -21,7 +21,7 @@ from noregret.automatic.mixing import reserve
 from noregret.automatic.reading import Reader
 from noregret.automatic.scaling import rescale
 from noregret.automatic.state import LogisticState, kept, start, with_class, with_columns
-from noregret.base import BLOCK, FLOAT, ONE, OnlineClassifier
+from noregret.base import BLOCK, ONE, OnlineClassifier, is_plain_row
 from noregret.domains import Ball, Competition, RowBall
 from noregret.errors import BadRow, NoBound, NoCertificate
 from noregret.labels import Labels, as_distributions, as_labels
@@ -495,8 +495,8 @@ class OnlineLogisticRegression(OnlineClassifier):
         """x as a block of one if it is a row of good numbers into which nothing has to be read: the usual case."""
         if "state_" not in self.__dict__ or "feature_names_in_" in self.__dict__ or not self._reader.is_plain:
             return None
-        row = x if type(x) is np.ndarray else np.array(x, dtype=np.float64) if type(x) is list else None
-        if row is None or row.dtype is not FLOAT or row.shape != (self.n_features_in_,) or not row.flags.carray:
+        row = np.array(x, dtype=np.float64) if type(x) is list else x
+        if not is_plain_row(row, self.n_features_in_):
             return None
         block: Array = row[None]
         return block if largest_square(block) <= reading.LARGEST**2 else None

@@ -235,18 +235,11 @@ def fours(P: Array, n_rows: int) -> Four | None:
 
 
 @inlined_kernel
-def fold_one(P: Array, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
-    """P -= u u^T and v = P x for row t, in one pass over P; returns w.x and |x|^2.
-
-    These two are there long before v is, so that the processor goes on with them while it waits for v. The learners
-    with one number to forecast take the row by its index: a slice of X would cost them, in reference counting alone, a
-    tenth of a row at d = 20.
-    """
-    m = 0.0
-    square = 0.0
-    for i in range(v.size):
-        v[i] = 0.0
-    for j in range(v.size):
+def fold_rest(
+    P: Array, u: Array, w: Array, X: Array, t: int, v: Array, first: int, m: float, square: float
+) -> tuple[float, float]:
+    """The rows of P from `first` on, one at a time: v, m = w.x and |x|^2 go on from what they are."""
+    for j in range(first, v.size):
         xj = X[t, j]
         uj = u[j]
         m += w[j] * xj
@@ -255,6 +248,19 @@ def fold_one(P: Array, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[
             P[j, i] -= uj * u[i]
             v[i] += xj * P[j, i]
     return m, square
+
+
+@inlined_kernel
+def fold_one(P: Array, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
+    """P -= u u^T and v = P x for row t, in one pass over P; returns w.x and |x|^2.
+
+    These two are there long before v is, so that the processor goes on with them while it waits for v. The learners
+    with one number to forecast take the row by its index: a slice of X would cost them, in reference counting alone, a
+    tenth of a row at d = 20.
+    """
+    for i in range(v.size):
+        v[i] = 0.0
+    return fold_rest(P, u, w, X, t, v, 0, 0.0, 0.0)
 
 
 @apart_kernel
@@ -281,15 +287,7 @@ def fold_four(P: Array, four: Four, u: Array, w: Array, X: Array, t: int, v: Arr
             D[h, i] -= u3 * u[i]
             d = D[h, i]
             v[i] = (((v[i] + x0 * a) + x1 * b) + x2 * c) + x3 * d
-    for j in range(4 * A.shape[0], v.size):
-        xj = X[t, j]
-        uj = u[j]
-        m += w[j] * xj
-        square += xj * xj
-        for i in range(v.size):
-            P[j, i] -= uj * u[i]
-            v[i] += xj * P[j, i]
-    return m, square
+    return fold_rest(P, u, w, X, t, v, 4 * A.shape[0], m, square)
 
 
 @summing_kernel
