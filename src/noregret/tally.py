@@ -20,11 +20,8 @@ def record(tally: Array, weight: float, loss: float, excess: float, size: float)
         tally[UNEVEN] += 1.0
     tally[LOSS] += loss
     tally[EXCESS] += excess
-    if size > tally[WIDEST]:
-        tally[WIDEST] = size
-    scale = max(1.0, weight) * size * size
-    if scale > tally[SCALE]:
-        tally[SCALE] = scale
+    tally[WIDEST] = max(tally[WIDEST], size)
+    tally[SCALE] = max(tally[SCALE], max(1.0, weight) * size * size)
 
 
 def require_unit_weights(tally: Array) -> None:

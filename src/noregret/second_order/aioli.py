@@ -139,8 +139,8 @@ class AIOLI(SurrogateClassifier):
             [c.regularization, c.radius, c.code, c.number, c.feature_bound, c.virtual_weight, largest]
         )
 
-    # For one row Python is what takes time. A plain row (`is_plain_row`, without the call) is learned and forecast by one
-    # compiled call; what is not plain, or not good, goes the long way, which knows the errors.
+    # For one row Python is what takes time. A plain row (`is_plain_row`, without the call) is learned and forecast by
+    # one compiled call; what is not plain, or not good, goes the long way, which knows the errors.
 
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row. (The first needs `classes`, unless a block has been learned before.)"""
