@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: help test lint types imports check bench docs
+.PHONY: help test lint types imports check bench docs fuzz
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):  *## /\1\t/p' $(MAKEFILE_LIST)
@@ -27,3 +27,6 @@ check:  ## all that CI runs
 
 bench:  ## measure the learners against floors and rivals: docs/benchmarks.md, its speed part
 	$(PYTHON) -m benchmarks --write
+
+fuzz:  ## random cases over every public learner, SECONDS per test (20 by default)
+	NOREGRET_FUZZ_SECONDS=$(or $(SECONDS),20) $(PYTHON) -m pytest tests/fuzz
