@@ -14,6 +14,7 @@ from noregret.automatic.mixing import mix
 from noregret.automatic.scaling import rescale
 from noregret.second_order import aioli, folklore
 from noregret.second_order.curvature import SHARP
+from noregret.second_order.rounding import ROOT
 from noregret.second_order.surrogate import four_pay, in_four
 
 AT_ONCE = 256  # rows that a member meets before the next one does: its matrices stay in the cache
@@ -71,7 +72,7 @@ def play(
             said = logits[i, : stop - start]
             if K == 2:
                 lam, B, a = 0.5 * regularization[i], 2.0 * radii[i], VIRTUAL_WEIGHT
-                if four_pay(d, stop - start):
+                if four_pay(d, stop - start) and tallies[i, ROOT] == 0.0:
                     four = in_four(P[i])
                     aioli_run(P[i], w[i], tallies[i], rows, Ys, ws, lam, B, SHARP, 0.0, 0.0, a, four, said)
                 else:

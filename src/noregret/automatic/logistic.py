@@ -26,6 +26,7 @@ from noregret.domains import Ball, Competition, RowBall
 from noregret.errors import BadRow, NoBound, NoCertificate
 from noregret.labels import Labels, as_distributions, as_labels
 from noregret.second_order.curvature import SHARP, kappa
+from noregret.second_order.rounding import allowance, has_digits
 from noregret.second_order.surrogate import helmert
 from noregret.tally import EXCESS, LOSS, ROWS, WIDEST, require_unit_weights
 from noregret.validate import largest_square
@@ -590,9 +591,10 @@ class OnlineLogisticRegression(OnlineClassifier):
         for i, radius in enumerate(m.radii):
             reach = 2.0 * radius if two else radius  # of a row, or of the margin's weights
             inside = size <= reach if comparator_norm is not None else radius == m.radii.max()
-            if inside:
+            if inside and has_digits(state.P[i], state.tallies[i]):
                 lam = (0.5 if two else 1.0) * m.regularization[i]
-                found.append(lam * size**2 + state.tallies[i, EXCESS] + lead[i])
+                excess = state.tallies[i, EXCESS] + allowance(state.P[i], state.tallies[i])
+                found.append(lam * size**2 + excess + lead[i])
         first = len(m.radii) + len(m.newton)
         for i in range(len(m.rates)):
             gradients = state.tables[i, GRADIENTS]

@@ -13,6 +13,7 @@ from noregret.automatic.adagrad import GRADIENTS, SQUARES, WEIGHTS
 from noregret.automatic.members import Members
 from noregret.automatic.scaling import COUNT
 from noregret.scores import new_scores
+from noregret.second_order.rounding import ROOT, SUMS
 from noregret.tally import ROWS, TALLIES
 
 
@@ -22,7 +23,7 @@ class LogisticState(NamedTuple):
     moments: Array  # (3, d) of the columns: see scaling.py
     P: Array  # (M, r d', r d') of AIOLI or FOLKLORE, d' = d + 1 with the intercept
     w: Array  # (M, r d')
-    tallies: Array  # (M, TALLIES)
+    tallies: Array  # (M, SUMS)
     matrices: Array  # (N, K, d', d') of Newton's members; (N, 1, d', d') for two classes
     weights: Array  # (N, K, d')
     tables: Array  # (R, 3, K, d') of AdaGrad's: see adagrad.py
@@ -47,7 +48,7 @@ def start(n_columns: int, intercept: bool, n_classes: int, members: Members) -> 
         moments=np.zeros((3, n_columns)),
         P=np.eye(r * d)[None] / regularization[:, None, None],
         w=np.zeros((M, r * d)),
-        tallies=np.zeros((M, TALLIES)),
+        tallies=np.zeros((M, SUMS)),
         matrices=np.eye(d)[None, None]
         * newton.first_variance(members.newton[:, 1], n_classes)[:, None, None, None]
         * np.ones((N, C, 1, 1)),
@@ -90,7 +91,7 @@ def with_class(state: LogisticState, members: Members, x: Array, intercept: bool
     P, w = state.P, state.w
     matrices, weights, tables = state.matrices, state.weights, state.tables
     if K == 2:  # from the margin m to reduced coordinates, m / sqrt(2), and to a matrix and weights a class
-        P, w = P / 2.0, w / math.sqrt(2.0)
+        P, w = P * _power(0.5, state)[:, None, None], w / math.sqrt(2.0)
         matrices = np.repeat(matrices / 2.0, 2, axis=1)
         weights = np.concatenate([-weights, weights], axis=1) / 2.0
         halves = np.array([0.5, 1.0, 1.0])[:, None, None]
@@ -98,7 +99,7 @@ def with_class(state: LogisticState, members: Members, x: Array, intercept: bool
         tables = np.concatenate([tables * halves * signs, tables * halves], axis=2)
     variance = 1.0 / members.newton[:, 1]
     return state._replace(
-        P=_bordered(P, d, 1.0 / members.regularization),
+        P=_bordered(P, d, _power(1.0 / members.regularization, state)),
         w=np.pad(w, ((0, 0), (0, d))),
         matrices=np.concatenate([matrices, (variance[:, None, None] * np.eye(d))[:, None]], axis=1),
         weights=_met_once(weights, x, state.tally[ROWS], intercept),
@@ -111,6 +112,12 @@ def with_class(state: LogisticState, members: Members, x: Array, intercept: bool
         ),
         slots=np.append(state.slots, -1.0),
     )
+
+
+def _power(variance: Array | float, state: LogisticState) -> Array:
+    """A factor of P, for each member that has one, or of the root that is kept in its place."""
+    found: Array = np.where(state.tallies[:, ROOT] != 0.0, np.sqrt(variance), variance)
+    return found
 
 
 def _bordered(P: Array, d: int, variance: Array) -> Array:
@@ -140,6 +147,8 @@ def with_columns(state: LogisticState, members: Members, more: int, intercept: b
     moments = np.pad(state.moments, ((0, 0), (0, more)))
     moments[COUNT, d - intercept :] = count
     fresh = start(d - intercept + more, intercept, K, members)
+    rooted = state.tallies[:, ROOT] != 0.0
+    fresh.P[rooted] = np.sqrt(fresh.P[rooted])
     P = fresh.P.reshape(-1, r, d + more, r, d + more)
     P[np.ix_(range(len(P)), range(r), old, range(r), old)] = state.P.reshape(-1, r, d, r, d)
     w = fresh.w.reshape(-1, r, d + more)

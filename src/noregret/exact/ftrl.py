@@ -18,9 +18,9 @@ from noregret.exact.history import RememberingClassifier
 from noregret.first_order.linear import publish, suffer
 from noregret.losses import LOGISTIC, SOFTMAX, softmax
 from noregret.second_order.algebra import backward, dot, forward, norm
-from noregret.second_order.learner import require_precision
 from noregret.tally import EXCESS, LOSS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
 
+MOST_SCALE = 1e12  # of weight |x|^2 / regularization
 GAP = TALLIES  # one more number than the others keep: how far the last refit may be above the minimum
 CLOSE = 1e-6  # a Newton step that moves no score by more leaves an error of its square
 MOST_STEPS = 200  # only rows so large that promises are refused need as many
@@ -130,7 +130,12 @@ class FTRL(RememberingClassifier):
         """The comparator's norm, once a promise against it may be made."""
         check_is_fitted(self, "state_")
         c = self._constants
-        require_precision(float(self.state_.tally[SCALE]) / c.regularization, refusal)
+        scale = float(self.state_.tally[SCALE]) / c.regularization
+        if scale > MOST_SCALE:
+            raise refusal(
+                f"weight |x|^2 / regularization reached {scale:.2g}: beyond {MOST_SCALE:.0e} rounding in the refits "
+                "may exceed what is promised. Scale the features, for example to unit variance."
+            )
         if comparator_norm is None:
             if math.isinf(c.radius):
                 raise refusal(

@@ -22,8 +22,9 @@ from noregret.second_order import aioli, curvature
 from noregret.second_order.aioli import AIOLIConstants
 from noregret.second_order.algebra import dot
 from noregret.second_order.learner import SurrogateClassifier
-from noregret.second_order.surrogate import fours, is_noise, start
-from noregret.tally import ROWS, TALLIES, record
+from noregret.second_order.rounding import SUMS
+from noregret.second_order.surrogate import fours, start
+from noregret.tally import ROWS
 
 APPROXIMATIONS = ("exact", "nystrom", "random-features")
 DEFAULT_BUDGET = 100
@@ -200,7 +201,7 @@ class KernelAIOLI(SurrogateClassifier):
         c = self._constants
         if c.approximation == "exact":
             none = np.empty(0)
-            return ExactState(np.empty((0, n_features)), none, none.copy(), none.copy(), np.zeros(TALLIES))
+            return ExactState(np.empty((0, n_features)), none, none.copy(), none.copy(), np.zeros(SUMS))
         P, w, tally = start(c.budget, c.regularization)
         if c.approximation == "nystrom":
             points, factor = np.zeros((c.budget, n_features)), np.zeros((c.budget, c.budget))
@@ -242,6 +243,10 @@ class KernelAIOLI(SurrogateClassifier):
     def competes_with(self) -> Competition:
         """The best function in a ball of the kernel's Hilbert space, under the log loss."""
         return Competition("logistic", Ball(self._radius))
+
+    def _matrix(self) -> Array:
+        # rounding is that of the variance along one direction, which is found by subtraction, as it is from P
+        return np.ones((1, 1)) if isinstance(self.state_, ExactState) else self.state_.P
 
     def _for_comparators(self, X: Any) -> Array:
         """Coordinates of phi(x): of the rows' span, which holds the best function, or the features."""
@@ -313,7 +318,7 @@ class KernelAIOLI(SurrogateClassifier):
             c.number,
             c.feature_bound,
             c.virtual_weight,
-            fours(state.P, X.shape[0]),
+            fours(state.P, state.tally, X.shape[0]),
             out,
         )
 
@@ -321,7 +326,7 @@ class KernelAIOLI(SurrogateClassifier):
         c, state = self._constants, self.state_
         if isinstance(state, FeatureState):
             features = self._features(state, X, np.zeros(X.shape[0]))
-            aioli.forecast_block(state.P, state.w, features, c.regularization, c.virtual_weight, out)
+            aioli.forecast_block(state.P, state.w, state.tally, features, c.virtual_weight, out)
             return
         h = np.empty(state.alpha.size)
         for t, square in enumerate(c.kernel.squares(X)):
@@ -346,8 +351,9 @@ class KernelAIOLI(SurrogateClassifier):
             y = Y[t, 1]
             loss = aioli.log_loss(margin, T, y)
             rows[n] = X[t]
-            growth = update(triangle, roots, alpha, h, n, q, lam, a, T, y, kap, weight[t])
-            record(tally, weight[t], weight[t] * loss, growth, size)
+            bend, step, growth = aioli.lengths(q, a, T, y, kap, weight[t])
+            update(triangle, roots, alpha, h, n, q, lam, bend, step)
+            aioli.count(tally, weight[t], loss, growth, square, bend * square / lam, step * step * q)
             n += 1
         self.state_ = ExactState(rows, roots, triangle, alpha, tally)
 
@@ -391,9 +397,7 @@ def forecast(
     for i in range(n):
         h[i] = (roots[i] * k[i] - dot(triangle[first : first + i], h[:i])) / triangle[first + i]
         first += i + 1
-    q = (square - dot(h[:n], h[:n])) / lam
-    if is_noise(q, square, lam):
-        q = 0.0
+    q = max(square - dot(h[:n], h[:n]), 0.0) / lam
     margin, T = aioli.forecast(dot(alpha[:n], k), q, a)
     out[0] = -0.5 * margin
     out[1] = 0.5 * margin
@@ -402,35 +406,18 @@ def forecast(
 
 @kernel
 def update(
-    triangle: Array,
-    roots: Array,
-    alpha: Array,
-    h: Array,
-    n: int,
-    q: float,
-    lam: float,
-    a: float,
-    T: float,
-    y: float,
-    kappa: float,
-    weight: float,
-) -> float:
-    """Add row n to the factor and its quadratic to the leader; returns the growth of the excess.
+    triangle: Array, roots: Array, alpha: Array, h: Array, n: int, q: float, lam: float, c: float, step: float
+) -> None:
+    """Add row n, of curvature c, to the factor, and move the leader by `step` along it.
 
-    The new row of L is (s h, sqrt(lam (1 + c q))), and P phi = (phi - sum_i s_i (L^{-T} h)_i phi_i) / lam. A row whose
-    q is rounding is kept with the curvature 0: it teaches nothing.
+    The new row of L is (s h, sqrt(lam (1 + c q))), and P phi = (phi - sum_i s_i (L^{-T} h)_i phi_i) / lam.
     """
-    c = 0.25 * weight * kappa * (1.0 - T * T) if q > 0.0 else 0.0
     first = n * (n + 1) // 2
     roots[n] = math.sqrt(c)
-    alpha[n] = 0.0
     for i in range(n):
         triangle[first + i] = roots[n] * h[i]
     triangle[first + n] = math.sqrt(lam * (1.0 + c * q))
-    if q == 0.0:
-        return 0.0
-    v, u = np.empty(n + 1), np.empty(n + 1)
-    v[n] = 1.0 / lam
+    v = np.empty(n)
     for i in range(n):
         v[i] = h[i]
     for i in range(n - 1, -1, -1):
@@ -439,8 +426,8 @@ def update(
         for j in range(i):
             v[j] -= triangle[first + j] * v[i]
     for i in range(n):
-        v[i] *= -roots[i] / lam
-    return aioli.update(alpha[: n + 1], v, u, q, a, T, y, kappa, weight)
+        alpha[i] -= step * roots[i] * v[i] / lam
+    alpha[n] = step / lam
 
 
 @kernel

@@ -16,10 +16,13 @@ from noregret.base import FLOAT
 from noregret.domains import Ball, Competition
 from noregret.losses import softmax_of_two
 from noregret.second_order import panels
+from noregret.second_order.algebra import dot
 from noregret.second_order.curvature import kappa
 from noregret.second_order.forecasts import solve_margin, tanh_of_half
 from noregret.second_order.learner import Constants, SurrogateClassifier
 from noregret.second_order.panels import coefficients, look_at_one
+from noregret.second_order.roots import shrink
+from noregret.second_order.rounding import MASS, ROOT, begin_root, charge, most_mass
 from noregret.second_order.surrogate import (
     Four,
     flush_one,
@@ -31,6 +34,8 @@ from noregret.second_order.surrogate import (
     put_back,
 )
 from noregret.tally import record
+
+LOG_2 = math.log(2.0)
 
 
 @dataclass(frozen=True)
@@ -159,7 +164,8 @@ class AIOLI(SurrogateClassifier):
         state: Any = self.__dict__.get("state_")
         if state and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:
             out = np.empty(2)
-            if forecast_row(state[0], state[1], x, self._numbers, out):
+            P, w, tally = state
+            if forecast_row(P, w, tally, x, self._numbers, out):
                 return out
         return super().predict_proba_one(x)
 
@@ -167,14 +173,17 @@ class AIOLI(SurrogateClassifier):
         c = self._constants
         numbers = (c.regularization, c.radius, c.code, c.number, c.feature_bound, c.virtual_weight)
         P, w, tally = self.state_
-        if not panels.pays(w.size, X.shape[0]):
-            run(P, w, tally, X, Y, weight, *numbers, fours(P, X.shape[0]), out)
-            return
-        panels.play(P, w, X, 1, lambda t, panel: run_panel(panel, tally, Y[t], weight[t], *numbers, out[t]))
+
+        def row_by_row(t: slice) -> None:
+            run(P, w, tally, X[t], Y[t], weight[t], *numbers, fours(P, tally, len(X[t])), out[t])
+
+        def by_panel(t: slice, panel: panels.Panel) -> int:
+            return run_panel(panel, tally, Y[t], weight[t], *numbers, out[t])
+
+        panels.play(self.state_, X, row_by_row, by_panel)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        P, w, _ = self.state_
-        forecast_block(P, w, X, self._constants.regularization, self._constants.virtual_weight, out)
+        forecast_block(*self.state_, X, self._constants.virtual_weight, out)
 
 
 @inlined_kernel
@@ -189,9 +198,10 @@ def log_loss(margin: float, T: float, y: float) -> float:
     return max(margin, 0.0) - y * margin - math.log(0.5 + 0.5 * abs(T))
 
 
-@kernel
-def update(w: Array, v: Array, u: Array, q: float, a: float, T: float, y: float, kappa: float, weight: float) -> float:
-    """Add the quadratic at the forecast, T the tanh of half its margin; returns the growth of the excess.
+@inlined_kernel
+def lengths(q: float, a: float, T: float, y: float, kappa: float, weight: float) -> tuple[float, float, float]:
+    """The quadratic at the forecast, T the tanh of half its margin: its curvature c, how far w goes along v, and the
+    growth of the excess.
 
     The machine in scalars: p = (1 + T) / 2, p (1 - p) = (1 - T^2) / 4, and e = (forecast margin) - m = -a q T / 2. (The
     text's b += (eta g.theta - 1) g is twice what its equation (5) gives: docs/errata.md.)
@@ -199,16 +209,26 @@ def update(w: Array, v: Array, u: Array, q: float, a: float, T: float, y: float,
     c = 0.25 * weight * kappa * (1.0 - T * T)
     g = weight * (0.5 * T + (0.5 - y))
     e = -0.5 * a * q * T
+    shrunk = 1.0 / (1.0 + c * q)
+    step = (c * e - 0.5 * g) * shrunk
+    return c, step, e * ((g - c * e) * shrunk) + 0.25 * g * q * (g * shrunk)
+
+
+@inlined_kernel
+def move(w: Array, v: Array, u: Array, q: float, c: float, step: float) -> None:
+    """w += step v, and u is what P is to be folded with."""
     grown = 1.0 + c * q
-    shrink = 1.0 / grown
-    step = (c * e - 0.5 * g) * shrink
-    root = math.sqrt(c) * math.sqrt(grown) * shrink  # sqrt(c / grown), the roots and the division side by side
-    if q == 0.0:  # v is rounding: nothing to learn from
-        step, root = 0.0, 0.0
+    root = math.sqrt(c) * math.sqrt(grown) / grown  # sqrt(c / grown), the roots and the division side by side
     for i in range(w.size):
         w[i] += step * v[i]
         u[i] = root * v[i]
-    return e * ((g - c * e) * shrink) + 0.25 * g * q * (g * shrink)
+
+
+@inlined_kernel
+def count(tally: Array, weight: float, loss: float, growth: float, square: float, mass: float, shift: float) -> None:
+    """Add a row to all sums."""
+    record(tally, weight, weight * loss, growth, math.sqrt(square))
+    charge(tally, mass, shift, weight * LOG_2)
 
 
 @kernel
@@ -231,14 +251,18 @@ def run(
     """The game over a block: forecast, see the label, suffer the loss, update. `four` are P's rows `in_four`, or None,
     which is known when this is compiled: there are two machines, and neither knows of the other.
     """
-    v, u = np.empty(w.size), np.zeros(w.size)
+    if tally[ROOT] != 0.0:
+        run_by_root(P, w, tally, X, Y, weight, lam, radius, code, number, feature_bound, a, out, 0)
+        return
+    v, u, most = np.empty(w.size), np.zeros(w.size), most_mass(P)
+    done = X.shape[0]
     for t in range(X.shape[0]):
         if four is None:
             m, square = fold_one(P, u, w, X, t, v)
         else:
             m, square = fold_four(P, four, u, w, X, t, v)
         tanh = tanh_of_half(m)  # here, so that the processor is done with it when v is there
-        q = look_one(v, X, t, square, lam)
+        q = look_one(v, X, t)
         margin, T = solve_margin(m, tanh, 0.5 * a * q)
         size = math.sqrt(square)
         kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
@@ -248,12 +272,56 @@ def run(
             u[:] = 0.0
             continue
         y = Y[t, 1]
+        c, step, growth = lengths(q, a, T, y, kap, weight[t])
+        mass = c * square / lam
+        if tally[MASS] + mass > most:
+            u[:] = 0.0
+            done = t
+            break
         loss = log_loss(margin, T, y)
-        growth = update(w, v, u, q, a, T, y, kap, weight[t])
-        record(tally, weight[t], weight[t] * loss, growth, size)
+        move(w, v, u, q, c, step)
+        count(tally, weight[t], loss, growth, square, mass, step * step * q)
     if four is not None:
         put_back(P, four)
     flush_one(P, u)
+    if done < X.shape[0]:
+        begin_root(P, tally)
+        run_by_root(P, w, tally, X, Y, weight, lam, radius, code, number, feature_bound, a, out, done)
+
+
+@kernel
+def run_by_root(
+    S: Array,
+    w: Array,
+    tally: Array,
+    X: Array,
+    Y: Array,
+    weight: Array,
+    lam: float,
+    radius: float,
+    code: int,
+    number: float,
+    feature_bound: float,
+    a: float,
+    out: Array,
+    first: int,
+) -> None:
+    """The same from row `first` on where S is a root of P."""
+    f = np.empty(w.size)
+    for t in range(first, X.shape[0]):
+        m, square = product_one(S, w, X, t, f)
+        q = dot(f, f)
+        margin, T = forecast(m, q, a)
+        size = math.sqrt(square)
+        kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
+        out[t, 0] = -0.5 * margin
+        out[t, 1] = 0.5 * margin
+        if weight[t] == 0.0:
+            continue
+        y = Y[t, 1]
+        c, step, growth = lengths(q, a, T, y, kap, weight[t])
+        shrink(S, w, X[t], f, q, c, step)
+        count(tally, weight[t], log_loss(margin, T, y), growth, square, c * square / lam, step * step * q)
 
 
 @kernel
@@ -269,8 +337,8 @@ def run_panel(
     feature_bound: float,
     a: float,
     out: Array,
-) -> None:
-    """The same in coefficients of a panel's rows.
+) -> int:
+    """The same in coefficients of a panel's rows; returns the rows played, which P has digits for.
 
     Written out a second time, and for one row in `learn_row`: a function with these arrays, inlined or called, would
     cost `run` a quarter more at d = 20.
@@ -279,7 +347,7 @@ def run_panel(
     for t in range(weight.size):
         coefficients(panel, t, C)
         c, w, u = C[0], panel.omega, panel.U[t]
-        m, q, square = look_at_one(panel, t, c, lam)
+        m, q, square = look_at_one(panel, t, c)
         margin, T = forecast(m, q, a)
         size = math.sqrt(square)
         kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
@@ -288,18 +356,22 @@ def run_panel(
         if weight[t] == 0.0:
             continue
         y = Y[t, 1]
-        loss = log_loss(margin, T, y)
-        growth = update(w, c, u, q, a, T, y, kap, weight[t])
-        record(tally, weight[t], weight[t] * loss, growth, size)
+        bend, step, growth = lengths(q, a, T, y, kap, weight[t])
+        mass = bend * square / lam
+        if tally[MASS] + mass > panel.most_mass or bend * panel.G[t, t] > panel.most_growth:
+            return t
+        move(w, c, u, q, bend, step)
+        count(tally, weight[t], log_loss(margin, T, y), growth, square, mass, step * step * q)
+    return weight.size
 
 
 @kernel
-def forecast_block(P: Array, w: Array, X: Array, lam: float, a: float, out: Array) -> None:
+def forecast_block(P: Array, w: Array, tally: Array, X: Array, a: float, out: Array) -> None:
     """The forecasts of a block of rows, all from the same state."""
     v = np.empty(w.size)
     for t in range(X.shape[0]):
-        m, square = product_one(P, w, X, t, v)
-        q = look_one(v, X, t, square, lam)
+        m, _ = product_one(P, w, X, t, v)
+        q = look_one(v, X, t) if tally[ROOT] == 0.0 else dot(v, v)
         margin, _ = forecast(m, q, a)
         out[t, 0] = -0.5 * margin
         out[t, 1] = 0.5 * margin
@@ -312,8 +384,10 @@ LAM, RADIUS, CODE, NUMBER, BOUND, VIRTUAL, LARGEST = range(7)
 
 @kernel
 def learn_row(P: Array, w: Array, tally: Array, x: Array, y: int, numbers: Array) -> bool:
-    """`run` over a row of label y; False, with nothing done, if it is of another length, not finite or too large."""
-    if x.size != w.size:
+    """`run` over a row of label y; False, with nothing done, if it is of another length, not finite or too large, or if
+    P has too few digits for it.
+    """
+    if x.size != w.size or tally[ROOT] != 0.0:
         return False
     lam, radius, feature_bound, a = numbers[LAM], numbers[RADIUS], numbers[BOUND], numbers[VIRTUAL]
     v, u = np.empty(w.size), np.empty(w.size)
@@ -321,25 +395,29 @@ def learn_row(P: Array, w: Array, tally: Array, x: Array, y: int, numbers: Array
     m, square = product_one(P, w, X, 0, v)
     if not square <= numbers[LARGEST]:
         return False
-    q = look_one(v, X, 0, square, lam)
+    q = look_one(v, X, 0)
     margin, T = forecast(m, q, a)
     size = math.sqrt(square)
     kap = kappa(int(numbers[CODE]), numbers[NUMBER], 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
-    growth = update(w, v, u, q, a, T, float(y), kap, 1.0)
-    record(tally, 1.0, log_loss(margin, T, float(y)), growth, size)
+    c, step, growth = lengths(q, a, T, float(y), kap, 1.0)
+    mass = c * square / lam
+    if tally[MASS] + mass > most_mass(P):
+        return False
+    move(w, v, u, q, c, step)
+    count(tally, 1.0, log_loss(margin, T, float(y)), growth, square, mass, step * step * q)
     flush_one(P, u)
     return True
 
 
 @kernel
-def forecast_row(P: Array, w: Array, x: Array, numbers: Array, out: Array) -> bool:
+def forecast_row(P: Array, w: Array, tally: Array, x: Array, numbers: Array, out: Array) -> bool:
     """The probabilities of a row; False if it is of another length, not finite or too large."""
     if x.size != w.size:
         return False
     v = np.empty(w.size)
     X = x.reshape(1, x.size)
     m, square = product_one(P, w, X, 0, v)
-    q = look_one(v, X, 0, square, numbers[LAM])
+    q = look_one(v, X, 0) if tally[ROOT] == 0.0 else dot(v, v)
     margin, _ = forecast(m, q, numbers[VIRTUAL])
     out[0], out[1] = softmax_of_two(-0.5 * margin, 0.5 * margin)
     return square <= numbers[LARGEST]

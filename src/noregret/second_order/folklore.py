@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from noregret import bounds
@@ -14,8 +16,9 @@ from noregret.second_order.algebra import Work, distance, dot, workspace
 from noregret.second_order.curvature import kappa
 from noregret.second_order.forecasts import solve_logits
 from noregret.second_order.learner import SurrogateClassifier
-from noregret.second_order.panels import coefficients, look_at
-from noregret.second_order.surrogate import absorb, flush, fold, helmert, look, product
+from noregret.second_order.panels import coefficients, look_at, variance
+from noregret.second_order.rounding import MASS, ROOT, begin_root, charge, most_mass
+from noregret.second_order.surrogate import apply, apply_to_root, flush, fold, helmert, look, product, weigh
 from noregret.tally import record
 
 
@@ -97,14 +100,17 @@ class FOLKLORE(SurrogateClassifier):
         c, H = self._constants, helmert(self._n_classes)
         numbers = (H, c.regularization, c.radius, c.code, c.number, c.feature_bound)
         P, w, tally = self.state_
-        r = self._n_classes - 1
-        if not panels.pays(w.size, X.shape[0]):
-            run(P, w, tally, X, Y, weight, *numbers, out)
-            return
-        panels.play(P, w, X, r, lambda t, panel: run_panel(panel, tally, Y[t], weight[t], *numbers, out[t]))
+
+        def row_by_row(t: slice) -> None:
+            run(P, w, tally, X[t], Y[t], weight[t], *numbers, out[t])
+
+        def by_panel(t: slice, panel: panels.Panel) -> int:
+            return run_panel(panel, tally, Y[t], weight[t], *numbers, out[t])
+
+        panels.play(self.state_, X, row_by_row, by_panel)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        forecast_block(*self.state_, X, helmert(self._n_classes), self._constants.regularization, out)
+        forecast_block(*self.state_, X, helmert(self._n_classes), out)
 
 
 @kernel
@@ -120,30 +126,29 @@ def forecast(work: Work, z: Array) -> None:
 
 @kernel
 def meet(
-    V: Array,
-    w: Array,
-    U: Array,
     size: float,
     tally: Array,
     y: Array,
     weight: float,
-    H: Array,
-    radius: float,
-    code: int,
-    number: float,
-    feature_bound: float,
+    lam: float,
+    kap: float,
+    digits: tuple[float, float, float],
     work: Work,
     z: Array,
-) -> None:
-    """One row: forecast, see the label, suffer the loss, update."""
+) -> bool:
+    """One row: forecast, see the label, suffer the loss, weigh its quadratic. False, with nothing counted, if there are
+    too few `digits` for it: the largest mass, the largest growth of A, and the trace of Q that growth is measured by.
+    """
     forecast(work, z)
     if weight == 0.0:
-        U[:] = 0.0
-        return
+        return True
     loss = softmax(z, work.p) - dot(y, z)
-    kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), z.size)
-    growth = absorb(V, w, U, H, y, kap, weight, work)
+    growth, mass, shift = weigh(y, kap, weight, size * size, lam, work)
+    if tally[MASS] + mass > digits[0] or weight * kap * digits[2] > digits[1]:
+        return False
     record(tally, weight, weight * loss, growth, size)
+    charge(tally, mass, shift, weight * math.log(z.size))
+    return True
 
 
 @kernel
@@ -165,11 +170,29 @@ def run(
     """The game over a block."""
     K, r = H.shape
     V, U, work = np.empty((r, w.size)), np.zeros((r, w.size)), workspace(K)
-    for t in range(X.shape[0]):
-        fold(P, U, X[t], V)
-        size = look(V, w, X[t], H, lam, work)
-        meet(V, w, U, size, tally, Y[t], weight[t], H, radius, code, number, feature_bound, work, out[t])
-    flush(P, U)
+    f, phi, root = np.empty(w.size), np.empty(w.size), tally[ROOT] != 0.0
+    most = math.inf if root else most_mass(P)
+    t = 0
+    while t < X.shape[0]:
+        if root:
+            product(P, X[t], V)
+        else:
+            fold(P, U, X[t], V)
+        size = look(V, w, X[t], H, root, work)
+        kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), K)
+        if not meet(size, tally, Y[t], weight[t], lam, kap, (most, math.inf, 0.0), work, out[t]):
+            begin_root(P, tally)  # the last row's update is in it
+            root, most = True, math.inf
+            continue
+        if weight[t] == 0.0:
+            U[:] = 0.0
+        elif root:
+            apply_to_root(P, V, w, X[t], kap, weight[t], H, f, phi, work)
+        else:
+            apply(V, w, U, H, work)
+        t += 1
+    if not root:
+        flush(P, U)
 
 
 @kernel
@@ -185,22 +208,27 @@ def run_panel(
     number: float,
     feature_bound: float,
     out: Array,
-) -> None:
-    """The same in coefficients of a panel's rows."""
+) -> int:
+    """The same in coefficients of a panel's rows; returns the rows played, which there are digits for."""
     K, r = H.shape
     C, work = np.empty((r, panel.omega.size)), workspace(K)
     for t in range(weight.size):
         coefficients(panel, t, C)
-        size = look_at(panel, t, C, H, lam, work)
-        w, U = panel.omega, panel.U[t * r : (t + 1) * r]
-        meet(C, w, U, size, tally, Y[t], weight[t], H, radius, code, number, feature_bound, work, out[t])
+        size = look_at(panel, t, C, H, work)
+        kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), K)
+        digits = (panel.most_mass, panel.most_growth, variance(panel, t, r))
+        if not meet(size, tally, Y[t], weight[t], lam, kap, digits, work, out[t]):
+            return t
+        if weight[t] != 0.0:
+            apply(C, panel.omega, panel.U[t * r : (t + 1) * r], H, work)
+    return weight.size
 
 
 @kernel
-def forecast_block(P: Array, w: Array, tally: Array, X: Array, H: Array, lam: float, out: Array) -> None:
+def forecast_block(P: Array, w: Array, tally: Array, X: Array, H: Array, out: Array) -> None:
     """The forecasts of a block of rows, all from the same state."""
     V, work = np.empty((H.shape[1], w.size)), workspace(H.shape[0])
     for t in range(X.shape[0]):
         product(P, X[t], V)
-        look(V, w, X[t], H, lam, work)
+        look(V, w, X[t], H, tally[ROOT] != 0.0, work)
         forecast(work, out[t])

@@ -10,18 +10,13 @@ from typing import Any, ClassVar
 from sklearn.utils.validation import check_is_fitted
 
 from noregret import validate
+from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.errors import NoBound, NoCertificate
 from noregret.second_order import curvature
-from noregret.second_order.surrogate import (
-    ROUNDING_SHOWS,
-    ROUNDING_SHOWS_IN_SINGLE,
-    SurrogateState,
-    merged,
-    off_in_single,
-    start,
-)
-from noregret.tally import EXCESS, ROWS, SCALE, WIDEST, require_unit_weights
+from noregret.second_order.rounding import allowance, require_digits
+from noregret.second_order.surrogate import SurrogateState, merged, start
+from noregret.tally import EXCESS, ROWS, WIDEST, require_unit_weights
 
 PRECISIONS = ("double", "single")
 
@@ -35,17 +30,6 @@ class Constants:
     code: int  # of the curvature's name
     number: float  # the curvature itself, where it is given as a number
     feature_bound: float  # 0: each row uses its own norm
-
-
-def require_precision(scale: float, refusal: type[ValueError], single: bool = False) -> None:
-    """Refuse a promise where rounding may be larger than it: scale = weight |x|^2 / lam."""
-    most = ROUNDING_SHOWS_IN_SINGLE if single else ROUNDING_SHOWS
-    if scale > most:
-        raise refusal(
-            f"weight |x|^2 / regularization reached {scale:.2g}: beyond {most:.0e} rounding in the inverse "
-            "of A may exceed what is promised. Scale the features, for example to unit variance"
-            + (', or choose precision="double".' if single else ".")
-        )
 
 
 class SurrogateClassifier(OnlineClassifier):
@@ -98,19 +82,14 @@ class SurrogateClassifier(OnlineClassifier):
         """R: the declared bound, or the largest row so far."""
         return self._constants.feature_bound or float(self.state_.tally[WIDEST])
 
-    @property
-    def _is_single(self) -> bool:
-        return bool(self._played_with.get("precision") == "single")
-
-    @property
-    def _scale(self) -> float:
-        """The largest weight |x|^2 / lam so far: how far P's first entries were above what matters now."""
-        return float(self.state_.tally[SCALE]) / self._constants.regularization
+    def _matrix(self) -> Array:
+        """P, or a root of it: what rounding has to be looked for in."""
+        return self.state_.P
 
     def _require_proof(self, refusal: type[ValueError]) -> None:
         c = self._constants
         R = self._largest_row()
-        require_precision(self._scale, refusal, self._is_single)
+        require_digits(self._matrix(), self.state_.tally, refusal)
         C = c.radius * R * self._logits_per_weight
         if not curvature.proved(c.code, c.number, C, self._n_classes):
             sharp = curvature.kappa(curvature.SHARP, 0.0, C, self._n_classes)
@@ -137,9 +116,7 @@ class SurrogateClassifier(OnlineClassifier):
                 f"a comparator of norm {norm:.4g} lies outside {self.competes_with.domain}, where the quadratics "
                 "are proved to lie below the loss: use a larger radius."
             )
-        excess = float(self.state_.tally[EXCESS])
-        if self._is_single:
-            excess += off_in_single(excess, self._scale)
+        excess = float(self.state_.tally[EXCESS]) + allowance(self._matrix(), self.state_.tally, merged=self._parts > 1)
         return self._constants.regularization * norm**2 + excess
 
     def _theorem(self, n: int | None) -> dict[str, Any]:

@@ -19,20 +19,31 @@ from noregret.interrupts import uninterrupted
 from noregret.losses import softmax
 from noregret.second_order import panels
 from noregret.second_order.algebra import dot, norm
-from noregret.second_order.learner import require_precision
-from noregret.second_order.surrogate import flush, fold, helmert, is_noise
-from noregret.tally import EXCESS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
+from noregret.second_order.roots import shrink
+from noregret.second_order.rounding import (
+    ENERGY,
+    MASS,
+    ROOT,
+    SUMS,
+    allowance,
+    begin_root,
+    charge,
+    most_mass,
+    require_digits,
+)
+from noregret.second_order.surrogate import flush, fold, helmert, product
+from noregret.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 
-NEWTON = TALLIES  # one more sum than the others keep: of the terms the theorem's own proof adds up
+NEWTON = SUMS  # one more sum than the others keep: of the terms the theorem's own proof adds up
 
 
 class ONSState(NamedTuple):
     """What ONS has learned."""
 
-    P: Array  # inverse of A = epsilon I + sum g g^T
+    P: Array  # inverse of A = epsilon I + sum g g^T, or once tally[ROOT] is 1 a root of it
     w: Array  # the iterate, in the ball
     leader: Array  # minimiser of the lower quadratics, for the certificate
-    tally: Array  # rows, those of weight not 1, loss, excess, largest |x|, largest scale, Newton terms
+    tally: Array  # the sums of tally.py and rounding.py, and the Newton terms
 
 
 @dataclass(frozen=True)
@@ -129,7 +140,7 @@ class ONS(OnlineClassifier):
             P=np.eye(size) / self._constants.epsilon,
             w=np.zeros(size),
             leader=np.zeros(size),
-            tally=np.zeros(TALLIES + 1),
+            tally=np.zeros(SUMS + 1),
         )
 
     def _limits(self) -> tuple[float, float]:
@@ -146,8 +157,7 @@ class ONS(OnlineClassifier):
         """R, once gamma is known to be small enough for it."""
         c = self._constants
         R = c.feature_bound or float(self.state_.tally[WIDEST])
-        slope = gradient_bound(1.0, self._n_classes)
-        require_precision(slope**2 * float(self.state_.tally[SCALE]) / c.epsilon, refusal)
+        require_digits(self.state_.P, self.state_.tally, refusal)
         most = theory_gamma(c.radius, R, self._n_classes)
         if c.gamma > most * (1 + 1e-12):
             raise refusal(
@@ -175,7 +185,9 @@ class ONS(OnlineClassifier):
             size = validate.positive("comparator_norm", comparator_norm, zero=True)
         if size > c.radius * (1 + 1e-12):
             raise NoCertificate(f"a comparator of norm {size:.4g} lies outside {self.competes_with.domain}.")
-        return 0.5 * c.gamma * c.epsilon * size**2 + float(self.state_.tally[[EXCESS, NEWTON]].min())
+        tally = self.state_.tally
+        rounding = allowance(self.state_.P, tally, float(tally[NEWTON]))
+        return 0.5 * c.gamma * c.epsilon * size**2 + float(tally[[EXCESS, NEWTON]].min()) + rounding
 
     def regret_bound(self, n: int | None = None) -> float:
         """Theorem 2, with R the largest row so far (or `feature_bound`)."""
@@ -196,7 +208,8 @@ class ONS(OnlineClassifier):
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
         numbers = (basis(self._n_classes), c.radius, c.gamma, c.epsilon)
-        play = run_in_panels if panels.pays(self.state_.w.size, X.shape[0]) else run
+        by_panels = panels.pays(self.state_.w.size, X.shape[0]) and not self.state_.tally[ROOT]
+        play = run_in_panels if by_panels else run
         play(*self.state_, X, Y, weight, *numbers, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
@@ -284,6 +297,7 @@ def update(
     P: Array,
     w: Array,
     leader: Array,
+    tally: Array,
     U: Array,
     g: Array,
     V: Array,
@@ -292,21 +306,31 @@ def update(
     gamma: float,
     epsilon: float,
 ) -> tuple[float, float]:
-    """One Newton step from gradient g and V = P g, and the certificate's leader; returns the growth of its two sums."""
-    q = dot(g, V[0])
-    if is_noise(q, dot(g, g), epsilon):
-        V[:] = 0.0
-        q = 0.0
-    step, leader_step, root, growth, newton = step_lengths(q, dot(g, leader) - dot(g, w), weight, gamma)
+    """One Newton step from gradient g and V = P g (or S^T g where S is a root of P), and the certificate's leader;
+    returns the growth of its two sums.
+    """
+    v, root = V[0], tally[ROOT] != 0.0
+    q = dot(v, v) if root else dot(g, v)
+    step, leader_step, length, growth, newton = step_lengths(q, dot(g, leader) - dot(g, w), weight, gamma)
+    charge(tally, weight * dot(g, g) / epsilon, 0.5 * gamma * leader_step * leader_step * q, 0.0)
+    if root:
+        along = P @ v
+        shrink(P, w, g, v, q, weight, step)
     square = 0.0
     for i in range(w.size):
-        leader[i] += leader_step * V[0, i]
-        w[i] += step * V[0, i]
+        if root:
+            leader[i] += leader_step * along[i]
+        else:
+            leader[i] += leader_step * v[i]
+            w[i] += step * v[i]
+            U[0, i] = length * v[i]
         square += w[i] * w[i]
-        U[0, i] = root * V[0, i]
     if square > radius * radius:
-        flush(P, U)
-        project(P, w, radius)
+        if root:
+            project(P @ P.T, w, radius)
+        else:
+            flush(P, U)
+            project(P, w, radius)
     return growth, newton
 
 
@@ -343,7 +367,7 @@ def run(
     K, r = H.shape
     d = X.shape[1]
     V, U = np.empty((1, w.size)), np.zeros((1, w.size))
-    g, p, s = np.empty(w.size), np.empty(K), np.empty(r)
+    g, p, s, most = np.empty(w.size), np.empty(K), np.empty(r), most_mass(P)
     for t in range(X.shape[0]):
         x, y, z = X[t], Y[t], out[t]
         forecast(w, x, H, z)
@@ -353,11 +377,19 @@ def run(
         for k in range(r):
             for j in range(d):
                 g[k * d + j] = s[k] * x[j]
-        fold(P, U, g, V)
-        growth, newton = update(P, w, leader, U, g, V, weight[t], radius, gamma, epsilon)
+        if tally[ROOT] == 0.0 and tally[MASS] + weight[t] * dot(g, g) / epsilon > most:
+            flush(P, U)
+            begin_root(P, tally)
+        if tally[ROOT] == 0.0:
+            fold(P, U, g, V)
+        else:
+            product(P, g, V)
+        growth, newton = update(P, w, leader, tally, U, g, V, weight[t], radius, gamma, epsilon)
         record(tally, weight[t], weight[t] * loss, growth, norm(x))
+        tally[ENERGY] += weight[t] * math.log(K)
         tally[NEWTON] += newton
-    flush(P, U)
+    if tally[ROOT] == 0.0:
+        flush(P, U)
 
 
 def run_in_panels(
@@ -374,19 +406,24 @@ def run_in_panels(
     epsilon: float,
     out: Array,
 ) -> None:
-    """The same by panels of rows, as far as the steps stay in the ball: a panel that leaves it is ended row by row."""
+    """The same by panels of rows, as far as P has digits for it and the steps stay in the ball: a panel that leaves it
+    is ended row by row.
+    """
     r = H.shape[1]
     for rows in panels.cuts(X.shape[0], w.size, r):
         x, y, c, z = X[rows], Y[rows], weight[rows], out[rows]
+        if tally[ROOT]:
+            run(P, w, leader, tally, x, y, c, H, radius, gamma, epsilon, z)
+            continue
         V0 = panels.look_ahead(P, x, r)
-        panel, leading = panels.begin(V0, w, x, r), np.zeros(r * len(x))
+        panel, leading = panels.begin(V0, P, w, x, False), np.zeros(r * len(x))
         leader_m0 = x @ leader.reshape(r, -1).T
         flat = np.ascontiguousarray(V0.swapaxes(0, 1)).reshape(r * len(x), -1)
         lengths = (flat @ flat.T, flat @ w, float(w @ w))
         with uninterrupted():
             done = run_panel(panel, leader_m0, leading, *lengths, tally, y, c, H, radius, gamma, epsilon, z)
             leader += panels.combination(leading, V0)
-            panels.finish(P, w, V0, panel)
+            panels.finish(P, w, V0, panel, False)
             panels.mirror(P)
             if w @ w > radius * radius:
                 project(P, w, radius)
@@ -443,10 +480,10 @@ def run_panel(
                 c[j] -= along * U[i, j]
         for k in range(r):
             c[t * r + k] += s[k]
-        q = dot(c, g)
-        if is_noise(q, dot(s, s) * panel.square[t], epsilon):
-            c[:] = 0.0
-            q = 0.0
+        q = max(dot(c, g), 0.0)
+        mass = weight[t] * dot(s, s) * panel.square[t] / epsilon
+        if tally[MASS] + mass > panel.most_mass:
+            return t
         step, leader_step, root, growth, newton = step_lengths(q, ahead, weight[t], gamma)
         for i in range(reach):
             along = dot(VV[i, :reach], c[:reach])
@@ -456,6 +493,7 @@ def run_panel(
             omega[i] += step * c[i]
             U[t, i] = root * c[i]
         record(tally, weight[t], weight[t] * loss, growth, math.sqrt(panel.square[t]))
+        charge(tally, mass, 0.5 * gamma * leader_step * leader_step * q, weight[t] * math.log(K))
         tally[NEWTON] += newton
         if square > radius * radius:
             return t + 1

@@ -12,6 +12,10 @@ the leader's steps. Updates form linear combinations of V and know nothing of it
 it would do with V. Labels are consumed one at a time, after each forecast. At the end of the panel
 :math:`P \leftarrow P - U^TU` and :math:`w \leftarrow w + \omega V_0` are matrix products again. The arithmetic is the
 same but for its order: forecasts agree with those of row by row to about 1e-14 of their scale.
+
+Where a root S of P is kept (roots.py), the rows of :math:`F = (I \otimes x_s)^T S` take the place of those of
+:math:`V_0` and :math:`G = FF^T`. With :math:`Y = UF` the panel's updates are
+:math:`S \leftarrow S\,(I - Y^TY)^{1/2} = S - (SY^T)\,(I + (I - YY^T)^{1/2})^{-1}\,Y`.
 """
 
 from __future__ import annotations
@@ -27,7 +31,8 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.interrupts import uninterrupted
 from noregret.second_order.algebra import Work, dot
-from noregret.second_order.surrogate import is_noise, lift
+from noregret.second_order.rounding import ROOT, most_mass
+from noregret.second_order.surrogate import lift
 
 # Where panels pay, and how many rows of V_0 they have: more make the products faster and the recursion slower. Times
 # of row by row over those of panels, one thread (the block had 256 rows or more; size = r d):
@@ -46,6 +51,7 @@ LEAST_SIZE = 224
 LEAST_ROWS = 32
 RANK, RANK_OF_GROUPS, RANK_OF_LARGE, LARGE = 64, 96, 128, 500
 TILE = 32
+MOST_GROWTH = 1e6
 
 
 class Panel(NamedTuple):
@@ -56,6 +62,8 @@ class Panel(NamedTuple):
     omega: Array  # (b r,)
     m0: Array  # (b, r): W x at the start
     square: Array  # (b,): |x|^2
+    most_mass: float  # that P has digits for
+    most_growth: float  # of 1 + c q since the panel began: beyond it too many digits of G cancel
 
 
 def rows_at_once(size: int, r: int) -> int:
@@ -69,20 +77,35 @@ def pays(size: int, n_rows: int) -> bool:
     return size >= LEAST_SIZE and n_rows >= LEAST_ROWS
 
 
-def play(P: Array, w: Array, X: Array, r: int, meet: Callable[[slice, Panel], Any]) -> None:
-    """The game over a block: `meet(rows, panel)` plays the rows of each panel, in order."""
+def play(
+    state: Any,
+    X: Array,
+    row_by_row: Callable[[slice], None],
+    by_panel: Callable[[slice, Panel], int],
+) -> None:
+    """The game over a block. `by_panel(rows, panel)` plays the rows of a panel and returns how many there are digits
+    for; the rest of it, and short blocks, are played by `row_by_row(rows)`.
+    """
+    P, w, tally = state
+    if not pays(w.size, X.shape[0]):
+        row_by_row(slice(0, X.shape[0]))
+        return
+    r = w.size // X.shape[1]
     try:
         for rows in cuts(X.shape[0], w.size, r):
-            x = X[rows]
-            V0 = look_ahead(P, x, r)
-            panel = begin(V0, w, x, r)
+            x, root = X[rows], bool(tally[ROOT])
+            V0 = look_ahead_by_root(P, x, r) if root else look_ahead(P, x, r)
+            panel = begin(V0, P, w, x, root)
             with uninterrupted():
-                meet(rows, panel)
-                finish(P, w, V0, panel)
-                if r > 1:
+                done = by_panel(rows, panel)
+                finish(P, w, V0, panel, root)
+                if not root and (r > 1 or done < len(x)):
                     mirror(P)
+                if done < len(x):
+                    row_by_row(slice(rows.start + done, rows.stop))
     finally:
-        mirror(P)  # for r = 1 once a block: until then only the upper triangle is kept up, and read
+        if not tally[ROOT]:
+            mirror(P)  # for r = 1 once a block: until then only the upper triangle is kept up, and read
 
 
 def cuts(n_rows: int, size: int, r: int) -> Iterator[slice]:
@@ -94,43 +117,57 @@ def cuts(n_rows: int, size: int, r: int) -> Iterator[slice]:
 
 def look_ahead(P: Array, x: Array, r: int) -> Array:
     """V_0, (r, b, size): the products of P (for r = 1, of its upper triangle) with every row, copy by copy."""
-    (b, d), size = x.shape, P.shape[0]
-    x = x.astype(P.dtype, copy=False)
     if r == 1:
         product = blas.dsymm if P.dtype == np.float64 else blas.ssymm
-        upper: Array = product(1.0, P.T, x.T, lower=1).T[None]
-        return upper
-    V0 = np.empty((r, b, size), dtype=P.dtype)
+        symmetric: Array = product(1.0, P.T, x.T.astype(P.dtype, copy=False), lower=1).T[None]
+        return symmetric
+    return look_ahead_by_root(P, x, r)
+
+
+def look_ahead_by_root(S: Array, x: Array, r: int) -> Array:
+    """F, (r, b, size): the products of every row, copy by copy, with S."""
+    (b, d), size = x.shape, S.shape[0]
+    F = np.empty((r, b, size), dtype=S.dtype)
     for k in range(r):
-        np.matmul(x, P[k * d : (k + 1) * d], out=V0[k])
-    return V0
+        np.matmul(x.astype(S.dtype, copy=False), S[k * d : (k + 1) * d], out=F[k])
+    return F
 
 
-def begin(V0: Array, w: Array, x: Array, r: int) -> Panel:
+def begin(V0: Array, P: Array, w: Array, x: Array, root: bool) -> Panel:
     """The panel before its first row."""
-    b, d = x.shape
-    rank = r * b
+    r, b, _ = V0.shape
+    d, rank = x.shape[1], r * b
     flat = V0.reshape(rank, -1).astype(np.float64, copy=False)
     G = np.empty((r, b, r, b))
     for l in range(r):
-        G[:, :, l, :] = (flat[:, l * d : (l + 1) * d] @ x.T).reshape(r, b, b)
+        others = flat[l * b : (l + 1) * b].T if root else x.T
+        G[:, :, l, :] = ((flat if root else flat[:, l * d : (l + 1) * d]) @ others).reshape(r, b, b)
     return Panel(
         G=np.ascontiguousarray(G.transpose(1, 0, 3, 2)).reshape(rank, rank),
         U=np.zeros((rank, rank)),
         omega=np.zeros(rank),
         m0=x @ w.reshape(r, d).T,
         square=np.einsum("ij,ij->i", x, x),
+        most_mass=math.inf if root else float(most_mass(P)),
+        most_growth=MOST_GROWTH if root else math.inf,
     )
 
 
-def finish(P: Array, w: Array, V0: Array, panel: Panel) -> None:
-    """P -= U^T U, of which the upper triangle is written, and w += omega V_0, in place."""
+def finish(P: Array, w: Array, V0: Array, panel: Panel, root: bool) -> None:
+    """The panel's updates of P, of which the upper triangle is written, or of a root of P, and of w, in place."""
     r, b, size = V0.shape
     flat = V0.reshape(r * b, size)
-    w += combination(panel.omega, V0)
+    move = combination(panel.omega, V0)
     U = np.ascontiguousarray(panel.U.reshape(-1, b, r).swapaxes(1, 2), dtype=P.dtype).reshape(r * b, r * b) @ flat
-    subtract = blas.dsyrk if P.dtype == np.float64 else blas.ssyrk
-    subtract(-1.0, U.T, beta=1.0, c=P.T, lower=1, overwrite_c=1)
+    if not root:
+        w += move
+        subtract = blas.dsyrk if P.dtype == np.float64 else blas.ssyrk
+        subtract(-1.0, U.T, beta=1.0, c=P.T, lower=1, overwrite_c=1)
+        return
+    w += P @ move
+    eigenvalues, vectors = np.linalg.eigh(U.astype(np.float64, copy=False) @ U.T)
+    halved = vectors / (1.0 + np.sqrt(np.maximum(1.0 - eigenvalues, 0.0)))
+    P -= (P @ U.T) @ ((halved @ vectors.T).astype(P.dtype, copy=False) @ U)
 
 
 def combination(omega: Array, V0: Array) -> Array:
@@ -168,28 +205,31 @@ def coefficients(panel: Panel, t: int, C: Array) -> None:
 
 
 @kernel
-def look_at_one(panel: Panel, t: int, c: Array, lam: float) -> tuple[float, float, float]:
-    """m, q and |x|^2 of row t in a panel; q = 0 where it is rounding."""
+def look_at_one(panel: Panel, t: int, c: Array) -> tuple[float, float, float]:
+    """m, q and |x|^2 of row t in a panel."""
     g = panel.G[t, : t + 1]
     m = panel.m0[t, 0] + dot(panel.omega[: t + 1], g)
-    q = dot(c[: t + 1], g)
-    if is_noise(q, panel.square[t], lam):
-        q = 0.0
-    return m, q, panel.square[t]
+    return m, max(dot(c[: t + 1], g), 0.0), panel.square[t]
 
 
 @kernel
-def look_at(panel: Panel, t: int, C: Array, H: Array, lam: float, work: Work) -> float:
+def look_at(panel: Panel, t: int, C: Array, H: Array, work: Work) -> float:
     """`look` in a panel: m and Q of row t in `work`; returns |x|."""
     r = C.shape[0]
     reach = (t + 1) * r
     for k in range(r):
         g = panel.G[t * r + k, :reach]
         work.small[k] = panel.m0[t, k] + dot(panel.omega[:reach], g)
-        if is_noise(dot(C[k, :reach], g), panel.square[t], lam):
-            C[:] = 0.0
-    for k in range(r):
         for l in range(k + 1):
             work.M[k, l] = dot(C[k, :reach], panel.G[t * r + l, :reach])
-    lift(work, H, panel.square[t], lam)
+    lift(work, H)
     return math.sqrt(panel.square[t])
+
+
+@kernel
+def variance(panel: Panel, t: int, r: int) -> float:
+    """The trace of Q of row t as it was when the panel began."""
+    total = 0.0
+    for k in range(t * r, (t + 1) * r):
+        total += panel.G[k, k]
+    return total

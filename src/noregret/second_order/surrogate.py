@@ -13,8 +13,8 @@ One pass a row. The rank-r downdate of round t is not applied at once: `fold` ap
 product of round t+1, so P is streamed through the processor once a row. `flush` applies the last one
 at the end of a block. Entry by entry the arithmetic is the same, so blocks of any length give the same bits.
 
-`tally` holds what the run adds up (tally.py); excess = loss suffered - min_V [lam |V|^2 + sum of the quadratics]:
-the certificate but for lam |W|^2.
+`tally` holds what the run adds up (tally.py, rounding.py); excess = loss suffered - min_V [lam |V|^2 + sum of the
+quadratics]: the certificate but for lam |W|^2. Once P has too few digits, its array holds a root of P (roots.py).
 """
 
 from __future__ import annotations
@@ -35,14 +35,21 @@ from noregret.second_order.algebra import (
     dot,
     hessian_factor,
 )
-from noregret.tally import EXCESS, TALLIES, WIDEST
+from noregret.second_order.roots import direction, shrink
+from noregret.second_order.rounding import (
+    ENERGY,
+    MASS,
+    ROOT,
+    SHIFT,
+    SUMS,
+    begin_root,
+    covariance,
+    most_mass,
+)
+from noregret.tally import EXCESS, LOSS, ROWS, UNEVEN
 
-# P starts at I / lam, so along a row x its rounding is about 1e-16 |x|^2 / lam. Once that scale passes ROUNDING_SHOWS,
-# the rounding of P may exceed what is promised, and promises are refused.
-ROUNDING_SHOWS = 1e12
-# The same where P is kept in single precision.
-ROUNDING_SHOWS_IN_SINGLE = 1e5
-
+# A is found from its inverse up to this condition.
+MOST_CONDITION = 1e12
 
 # P of these sizes is folded four rows at a time, in blocks of so many rows (`in_four`): larger ones wait for memory.
 LEAST_IN_FOUR, MOST_IN_FOUR, LEAST_ROWS_IN_FOUR = 8, 256, 32
@@ -51,25 +58,17 @@ Four = tuple[Array, Array, Array, Array]
 
 
 class SurrogateState(NamedTuple):
-    """What a second-order learner has learned: two arrays and six sums."""
+    """What a second-order learner has learned: two arrays and ten sums."""
 
-    P: Array  # inverse of A, (r d, r d); float32 where single precision was asked for
+    P: Array  # inverse of A, (r d, r d), or once tally[ROOT] is 1 a root of it; float32 in single precision
     w: Array  # minimiser of the surrogate, (r d,)
-    tally: Array  # ROWS, UNEVEN, LOSS, EXCESS, WIDEST, SCALE
+    tally: Array  # ROWS, UNEVEN, LOSS, EXCESS, WIDEST, SCALE of tally.py; MASS, SHIFT, ENERGY, ROOT of rounding.py
 
 
 def start(size: int, regularization: float, single: bool = False) -> SurrogateState:
     """No rows yet: A = lam I. P alone may be of single precision: it is nearly all of the memory and of the work."""
     P: Any = np.eye(size) / regularization
-    return SurrogateState(P=P.astype(np.float32) if single else P, w=np.zeros(size), tally=np.zeros(TALLIES))
-
-
-def off_in_single(excess: float, scale: float) -> float:
-    """By how much `excess` may be off where P is of single precision: twenty times what was seen and more.
-
-    Seen: from 4e-8 to 3e-7 of its size, at scales from 2 to 2e4 (tests/test_panels.py).
-    """
-    return 1e-5 * (1.0 + 1e-3 * scale) * max(abs(excess), 1.0)
+    return SurrogateState(P=P.astype(np.float32) if single else P, w=np.zeros(size), tally=np.zeros(SUMS))
 
 
 def merged(states: Sequence[Any], common: Any) -> Any:
@@ -80,20 +79,26 @@ def merged(states: Sequence[Any], common: Any) -> Any:
     :math:`A d = \sum A_i d_i`, where the minimum lies :math:`\sum d_i^T A_i d_i - d^T A d` above the sum of what the
     parts have added to theirs: no constant, which would be large, enters.
     """
-    past = inverse(common.P)
+    past = inverse(covariance(common.P, common.tally))
     A, pull, rise = past.copy(), np.zeros(common.w.size), 0.0
     tally = common.tally.copy()
+    added = [ROWS, UNEVEN, LOSS, EXCESS, MASS, SHIFT, ENERGY]
     for state in states:
-        part, away = inverse(state.P), state.w - common.w
+        part, away = inverse(covariance(state.P, state.tally)), state.w - common.w
         A += part - past
         pull += part @ away
         rise += float(away @ part @ away)
-        tally[:WIDEST] += state.tally[:WIDEST] - common.tally[:WIDEST]
-        tally[WIDEST:] = np.maximum(tally[WIDEST:], state.tally[WIDEST:])  # the others are largest sizes
+        tally = np.maximum(tally, state.tally)  # sizes; the sums follow
+    for i in added:
+        tally[i] = common.tally[i] + sum(state.tally[i] - common.tally[i] for state in states)
     P = inverse(A)
     move = P @ pull
     tally[EXCESS] -= rise - float(move @ pull)
-    return type(common)(P=P.astype(common.P.dtype), w=common.w + move, tally=tally)
+    tally[ROOT] = 0.0
+    P = P.astype(common.P.dtype)
+    if tally[MASS] > most_mass(P):
+        begin_root(P, tally)
+    return type(common)(P=P, w=common.w + move, tally=tally)
 
 
 def inverse(M: Array) -> Array:
@@ -101,7 +106,7 @@ def inverse(M: Array) -> Array:
     factor, failed = lapack.dpotrf(M, lower=True)
     if not failed:
         lower, failed = lapack.dpotri(factor, lower=True)
-    if failed or M.diagonal().max() * lower.diagonal().max() > ROUNDING_SHOWS:
+    if failed or M.diagonal().max() * lower.diagonal().max() > MOST_CONDITION:
         raise ValueError(
             "these learners cannot be merged: A is too ill-conditioned to be found from its inverse. Scale the "
             "features, for example to unit variance, or raise regularization."
@@ -122,17 +127,8 @@ def helmert(n_classes: int) -> Array:
 
 
 @kernel
-def is_noise(q: float, square: float, lam: float) -> bool:
-    """Whether a variance q = x^T P x is but rounding (it may be negative), |x|^2 / lam being what it was at first.
-
-    A row with no more variance than that is not learned from; so P stays bounded whatever the rows.
-    """
-    return q * lam <= (1e-14 if square <= ROUNDING_SHOWS * lam else 1e-10) * square
-
-
-@kernel
 def product(P: Array, x: Array, V: Array) -> None:
-    """V = P (I ⊗ x), reading P only."""
+    """V = P (I ⊗ x), reading P only; given a root S for P, the rows of V are S^T (I ⊗ x)."""
     r, size = V.shape
     d = x.size
     for k in range(r):
@@ -178,7 +174,7 @@ def flush(P: Array, U: Array) -> None:
 
 @kernel
 def product_one(P: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
-    """v = P x for row t, reading P only; returns w.x and |x|^2."""
+    """v = P x for row t, reading P only, or S^T x given a root S for P; returns w.x and |x|^2."""
     m = 0.0
     square = 0.0
     for i in range(v.size):
@@ -229,9 +225,9 @@ def put_back(P: Array, four: Four) -> None:
             P[4 * h + 3, i] = D[h, i]
 
 
-def fours(P: Array, n_rows: int) -> Four | None:
+def fours(P: Array, tally: Array, n_rows: int) -> Four | None:
     """`in_four` where that pays for a block of so many rows."""
-    return in_four(P) if four_pay(P.shape[0], n_rows) else None
+    return in_four(P) if tally[ROOT] == 0.0 and four_pay(P.shape[0], n_rows) else None
 
 
 @inlined_kernel
@@ -291,12 +287,12 @@ def fold_four(P: Array, four: Four, u: Array, w: Array, X: Array, t: int, v: Arr
 
 
 @summing_kernel
-def look_one(v: Array, X: Array, t: int, square: float, lam: float) -> float:
-    """q = x^T P x for row t, or 0 where it is rounding."""
+def look_one(v: Array, X: Array, t: int) -> float:
+    """q = x^T P x for row t."""
     q = 0.0
     for j in range(v.size):
         q += v[j] * X[t, j]
-    return 0.0 if is_noise(q, square, lam) else q
+    return q
 
 
 @kernel
@@ -309,23 +305,22 @@ def flush_one(P: Array, u: Array) -> None:
 
 
 @kernel
-def look(V: Array, w: Array, x: Array, H: Array, lam: float, work: Work) -> float:
-    """m = W x and Q = (I ⊗ x)^T P (I ⊗ x), lifted from the r reduced to the K logit coordinates; returns |x|."""
+def look(V: Array, w: Array, x: Array, H: Array, root: bool, work: Work) -> float:
+    """m = W x and Q = (I ⊗ x)^T P (I ⊗ x), lifted from the r reduced to the K logit coordinates; returns |x|.
+
+    V = P (I ⊗ x), or with `root` the rows S^T (I ⊗ x).
+    """
     r, d = V.shape[0], x.size
-    square = dot(x, x)
     for k in range(r):
         work.small[k] = dot(w[k * d : (k + 1) * d], x)
-        if is_noise(dot(V[k, k * d : (k + 1) * d], x), square, lam):
-            V[:] = 0.0
-    for k in range(r):
         for l in range(k + 1):
-            work.M[k, l] = dot(V[k, l * d : (l + 1) * d], x)
-    lift(work, H, square, lam)
-    return math.sqrt(square)
+            work.M[k, l] = dot(V[k], V[l]) if root else dot(V[k, l * d : (l + 1) * d], x)
+    lift(work, H)
+    return math.sqrt(dot(x, x))
 
 
 @kernel
-def lift(work: Work, H: Array, square: float, lam: float) -> None:
+def lift(work: Work, H: Array) -> None:
     """m and Q in the K logit coordinates, from work.small and the lower triangle of work.M in the r reduced ones."""
     K, r = H.shape
     m, Q = work.m, work.Q
@@ -336,8 +331,6 @@ def lift(work: Work, H: Array, square: float, lam: float) -> None:
             m[a] += H[a, k] * work.small[k]
         for l in range(k + 1):
             entry = work.M[k, l]
-            if l == k and square > ROUNDING_SHOWS * lam:
-                entry += 1e-10 * square / lam  # lest another direction than these r be noise
             for a in range(K):
                 for b in range(K):
                     if l == k:
@@ -347,25 +340,26 @@ def lift(work: Work, H: Array, square: float, lam: float) -> None:
 
 
 @kernel
-def absorb(V: Array, w: Array, U: Array, H: Array, y: Array, kappa: float, weight: float, work: Work) -> float:
-    """Add the quadratic taken where the probabilities are work.p; returns the growth of `excess` beyond the loss
-    suffered minus the loss at that point.
+def weigh(y: Array, kappa: float, weight: float, square: float, lam: float, work: Work) -> tuple[float, float, float]:
+    """The quadratic taken where the probabilities are work.p: what it does to P, w and the sums.
 
-    e = z - m is how far the point lies from the leader's forecast. With S = weight kappa (diag p - p p^T),
-    T = I + S Q and R R^T = T^{-1} S, the Woodbury update is
+    Returns the growth of `excess` beyond the loss suffered minus the loss at that point, and the row's mass and shift
+    (rounding.py). e = z - m is how far the point lies from the leader's forecast. With
+    S = weight kappa (diag p - p p^T), T = I + S Q and R R^T = T^{-1} S, the Woodbury update is
 
         P -= V R R^T V^T                     w += V R R^T (e + (y/p) / (2 kappa))
 
     because the gradient is weight (p - y) = -S (y/p) / kappa: in this form nothing cancels, however large Q
-    is or small p (a probability that underflowed is raised to 1e-300, in place). Rows of U are the columns
-    of V R; the caller folds them into P.
+    is or small p (a probability that underflowed is raised to 1e-300, in place). Left in work.L is R, in
+    work.vectors[0] what w moves by along the rows of V.
     """
-    K, r = H.shape
-    size = w.size
+    K, r = work.L.shape
     p, e, Q, L, LQ, M = work.p, work.e, work.Q, work.L, work.LQ, work.M
     coefficients, pulled = work.vectors[0], work.vectors[1]
+    mass = 0.0
     for a in range(K):
         p[a] = max(p[a], 1e-300)
+        mass += p[a] * (1.0 - p[a])
     hessian_factor(p, math.sqrt(weight * kappa), L)
     congruence(L, Q, 1.0, LQ, M)
     add_identity_and_factor(M)
@@ -391,9 +385,20 @@ def absorb(V: Array, w: Array, U: Array, H: Array, y: Array, kappa: float, weigh
             coefficients[a] += L[a, j] * (toward_point + 0.5 * toward_label)
             pulled[a] -= L[a, j] * toward_label  # T^{-1} g
             growth -= e[a] * L[a, j] * (toward_label + toward_point)
+    shift = 0.0
     for a in range(K):
         for b in range(K):
             growth += 0.25 * weight * (p[a] - y[a]) * Q[a, b] * pulled[b]
+            shift += coefficients[a] * Q[a, b] * coefficients[b]
+    return growth, weight * kappa * mass * square / lam, shift
+
+
+@kernel
+def apply(V: Array, w: Array, U: Array, H: Array, work: Work) -> None:
+    """Move w by what `weigh` found, and set the rows of U to the columns of V R; the caller folds them into P."""
+    K, r = H.shape
+    size = w.size
+    L, coefficients = work.L, work.vectors[0]
     for k in range(r):
         for i in range(size):
             U[k, i] = 0.0
@@ -409,4 +414,31 @@ def absorb(V: Array, w: Array, U: Array, H: Array, y: Array, kappa: float, weigh
                 mix += H[a, k] * L[a, j]
             for i in range(size):
                 U[j, i] += mix * V[k, i]
-    return growth
+
+
+@kernel
+def apply_to_root(
+    S: Array, F: Array, w: Array, x: Array, kappa: float, weight: float, H: Array, f: Array, phi: Array, work: Work
+) -> None:
+    """The same where S S^T = P and the rows of F are S^T (I ⊗ x): A grows by one column of the Hessian at a time."""
+    K, r = H.shape
+    d = x.size
+    L, coefficients = work.L, work.vectors[0]
+    f[:] = 0.0
+    for k in range(r):
+        step = 0.0
+        for a in range(K):
+            step += H[a, k] * coefficients[a]
+        for i in range(w.size):
+            f[i] += step * F[k, i]
+    phi[:] = 0.0
+    shrink(S, w, phi, f, 0.0, 0.0, 1.0)  # w += S f
+    hessian_factor(work.p, math.sqrt(weight * kappa), L)
+    for j in range(r):
+        for k in range(r):
+            mix = 0.0
+            for a in range(K):
+                mix += H[a, k] * L[a, j]
+            for i in range(d):
+                phi[k * d + i] = mix * x[i]
+        shrink(S, w, phi, f, direction(S, phi, f), 1.0, 0.0)

@@ -11,14 +11,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from noregret import bounds, validate
-from noregret._jit import kernel
+from noregret._jit import inlined_kernel, kernel
 from noregret._types import Array
 from noregret.base import OnlineRegressor
 from noregret.domains import Competition, WholeSpace
 from noregret.errors import NoBound, NoCertificate
 from noregret.second_order import panels
-from noregret.second_order.learner import require_precision
+from noregret.second_order.algebra import dot
 from noregret.second_order.panels import coefficients, look_at_one
+from noregret.second_order.roots import shrink
+from noregret.second_order.rounding import MASS, ROOT, SUMS, allowance, begin_root, charge, most_mass, require_digits
 from noregret.second_order.surrogate import (
     Four,
     flush_one,
@@ -30,17 +32,17 @@ from noregret.second_order.surrogate import (
     product_one,
     put_back,
 )
-from noregret.tally import EXCESS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
+from noregret.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 
-HIGHEST = TALLIES  # one more sum than the others keep: the largest |y|
+HIGHEST = SUMS  # one more sum than the others keep: the largest |y|
 
 
 class VovkState(NamedTuple):
     """What the forecaster has learned."""
 
-    P: Array  # inverse of lam I + sum x x^T
+    P: Array  # inverse of lam I + sum x x^T, or once tally[ROOT] is 1 a root of it
     w: Array  # the ridge solution
-    tally: Array  # rows, those of weight not 1, loss suffered, excess, largest |x|, largest scale, largest |y|
+    tally: Array  # the sums of tally.py and rounding.py, and the largest |y|
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
 
     def _start(self, n_features: int, n_classes: int) -> VovkState:
         lam = self._constants.regularization
-        return VovkState(P=np.eye(n_features) / lam, w=np.zeros(n_features), tally=np.zeros(TALLIES + 1))
+        return VovkState(P=np.eye(n_features) / lam, w=np.zeros(n_features), tally=np.zeros(SUMS + 1))
 
     def _merged(self, states: Sequence[Any], common: Any) -> Any:
         return merged(states, common)
@@ -122,9 +124,10 @@ class VovkAzouryWarmuth(OnlineRegressor):
                 "this learner competes with all linear predictors, and its regret grows with their "
                 "norm: give comparator_norm."
             )
-        require_precision(float(self.state_.tally[SCALE]) / self._constants.regularization, NoCertificate)
+        require_digits(self.state_.P, self.state_.tally, NoCertificate)
         size = validate.positive("comparator_norm", comparator_norm, zero=True)
-        return self._constants.regularization * size**2 + float(self.state_.tally[EXCESS])
+        excess = float(self.state_.tally[EXCESS]) + allowance(self.state_.P, self.state_.tally, merged=self._parts > 1)
+        return self._constants.regularization * size**2 + excess
 
     def regret_bound(self, n: int | None = None, comparator_norm: float | None = None) -> float:
         """The theorem, with R and Y the largest row and target so far."""
@@ -134,7 +137,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
             raise NoBound("the bound grows with the comparator's norm: give comparator_norm.")
         self._require_one_game()
         require_unit_weights(tally)
-        require_precision(float(tally[SCALE]) / self._constants.regularization, NoBound)
+        require_digits(self.state_.P, tally, NoBound)
         return bounds.vovk_azoury_warmuth(
             int(tally[ROWS]) if n is None else n,
             n_features=self.n_features_in_,
@@ -147,28 +150,44 @@ class VovkAzouryWarmuth(OnlineRegressor):
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         P, w, tally = self.state_
         lam = self._constants.regularization
-        if not panels.pays(w.size, X.shape[0]):
-            run(P, w, tally, X, Y, weight, lam, fours(P, X.shape[0]), out)
-            return
-        panels.play(P, w, X, 1, lambda t, panel: run_panel(panel, tally, Y[t], weight[t], lam, out[t]))
+
+        def row_by_row(t: slice) -> None:
+            run(P, w, tally, X[t], Y[t], weight[t], lam, fours(P, tally, len(X[t])), out[t])
+
+        def by_panel(t: slice, panel: panels.Panel) -> int:
+            return run_panel(panel, tally, Y[t], weight[t], lam, out[t])
+
+        panels.play(self.state_, X, row_by_row, by_panel)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        forecast_block(*self.state_, X, self._constants.regularization, out)
+        forecast_block(*self.state_, X, out)
 
 
-@kernel
-def update(w: Array, v: Array, u: Array, m: float, q: float, y: float, weight: float) -> float:
-    """Add weight (y - theta.x)^2; returns how much the minimum of the sum rises."""
-    shrink = 1.0 / (1.0 + weight * q)
-    step = weight * (y - m) * shrink
-    root = math.sqrt(weight * shrink)
-    rise = step * (y - m)
-    if q == 0.0:  # v is rounding: nothing to learn from
-        step, root = 0.0, 0.0
+@inlined_kernel
+def lengths(m: float, q: float, y: float, weight: float) -> tuple[float, float]:
+    """How far w goes along v when weight (y - theta.x)^2 is added, and how much the minimum of the sum rises."""
+    step = weight * (y - m) / (1.0 + weight * q)
+    return step, step * (y - m)
+
+
+@inlined_kernel
+def move(w: Array, v: Array, u: Array, q: float, weight: float, step: float) -> None:
+    """w += step v, and u is what P is to be folded with."""
+    root = math.sqrt(weight / (1.0 + weight * q))
     for i in range(w.size):
         w[i] += step * v[i]
         u[i] = root * v[i]
-    return rise
+
+
+@inlined_kernel
+def count(
+    tally: Array, weight: float, y: float, forecast: float, rise: float, square: float, mass: float, shift: float
+) -> None:
+    """Add a row to all sums."""
+    loss = weight * (y - forecast) ** 2
+    record(tally, weight, loss, loss - rise, math.sqrt(square))
+    charge(tally, mass, shift, weight * y * y)
+    tally[HIGHEST] = max(tally[HIGHEST], abs(y))
 
 
 @kernel
@@ -176,48 +195,79 @@ def run(
     P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, lam: float, four: Four | None, out: Array
 ) -> None:
     """The game over a block: forecast, see the target, suffer the loss, update. `four`: see AIOLI's."""
-    v, u = np.empty(w.size), np.zeros(w.size)
+    if tally[ROOT] != 0.0:
+        run_by_root(P, w, tally, X, Y, weight, lam, out, 0)
+        return
+    v, u, most = np.empty(w.size), np.zeros(w.size), most_mass(P)
+    done = X.shape[0]
     for t in range(X.shape[0]):
         if four is None:
             m, square = fold_one(P, u, w, X, t, v)
         else:
             m, square = fold_four(P, four, u, w, X, t, v)
-        q = look_one(v, X, t, square, lam)
+        q = look_one(v, X, t)
         out[t] = m / (1.0 + q)
         if weight[t] == 0.0:
             u[:] = 0.0
             continue
-        loss = weight[t] * (Y[t] - out[t]) ** 2
-        rise = update(w, v, u, m, q, Y[t], weight[t])
-        record(tally, weight[t], loss, loss - rise, math.sqrt(square))
-        tally[HIGHEST] = max(tally[HIGHEST], abs(Y[t]))
+        mass = weight[t] * square / lam
+        if tally[MASS] + mass > most:
+            u[:] = 0.0
+            done = t
+            break
+        step, rise = lengths(m, q, Y[t], weight[t])
+        move(w, v, u, q, weight[t], step)
+        count(tally, weight[t], Y[t], out[t], rise, square, mass, step * step * q)
     if four is not None:
         put_back(P, four)
     flush_one(P, u)
+    if done < X.shape[0]:
+        begin_root(P, tally)
+        run_by_root(P, w, tally, X, Y, weight, lam, out, done)
 
 
 @kernel
-def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, lam: float, out: Array) -> None:
-    """The same in coefficients of a panel's rows."""
+def run_by_root(
+    S: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, lam: float, out: Array, first: int
+) -> None:
+    """The same from row `first` on where S is a root of P."""
+    f = np.empty(w.size)
+    for t in range(first, X.shape[0]):
+        m, square = product_one(S, w, X, t, f)
+        q = dot(f, f)
+        out[t] = m / (1.0 + q)
+        if weight[t] == 0.0:
+            continue
+        step, rise = lengths(m, q, Y[t], weight[t])
+        shrink(S, w, X[t], f, q, weight[t], step)
+        count(tally, weight[t], Y[t], out[t], rise, square, weight[t] * square / lam, step * step * q)
+
+
+@kernel
+def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, lam: float, out: Array) -> int:
+    """The same in coefficients of a panel's rows; returns the rows played, which P has digits for."""
     C = np.empty((1, panel.omega.size))
     for t in range(weight.size):
         coefficients(panel, t, C)
         c, w, u = C[0], panel.omega, panel.U[t]
-        m, q, square = look_at_one(panel, t, c, lam)
+        m, q, square = look_at_one(panel, t, c)
         out[t] = m / (1.0 + q)
         if weight[t] == 0.0:
             continue
-        loss = weight[t] * (Y[t] - out[t]) ** 2
-        rise = update(w, c, u, m, q, Y[t], weight[t])
-        record(tally, weight[t], loss, loss - rise, math.sqrt(square))
-        tally[HIGHEST] = max(tally[HIGHEST], abs(Y[t]))
+        mass = weight[t] * square / lam
+        if tally[MASS] + mass > panel.most_mass or weight[t] * panel.G[t, t] > panel.most_growth:
+            return t
+        step, rise = lengths(m, q, Y[t], weight[t])
+        move(w, c, u, q, weight[t], step)
+        count(tally, weight[t], Y[t], out[t], rise, square, mass, step * step * q)
+    return weight.size
 
 
 @kernel
-def forecast_block(P: Array, w: Array, tally: Array, X: Array, lam: float, out: Array) -> None:
+def forecast_block(P: Array, w: Array, tally: Array, X: Array, out: Array) -> None:
     """The forecasts of a block of rows, all from the same state."""
     v = np.empty(w.size)
     for t in range(X.shape[0]):
-        m, square = product_one(P, w, X, t, v)
-        q = look_one(v, X, t, square, lam)
+        m, _ = product_one(P, w, X, t, v)
+        q = look_one(v, X, t) if tally[ROOT] == 0.0 else dot(v, v)
         out[t] = m / (1.0 + q)
