@@ -343,7 +343,7 @@ class KernelAIOLI(SurrogateClassifier):
         h = np.empty(room)
         for t, square in enumerate(c.kernel.squares(X)):
             k = c.kernel.against(rows[:n], X[t])
-            q, margin, T = forecast(triangle, roots, alpha, k, square, lam, a, h, out[t])
+            m, q, margin, T = forecast(triangle, roots, alpha, k, square, lam, a, h, out[t])
             if weight[t] == 0.0:
                 continue
             size = math.sqrt(square)
@@ -351,9 +351,9 @@ class KernelAIOLI(SurrogateClassifier):
             y = Y[t, 1]
             loss = aioli.log_loss(margin, T, y)
             rows[n] = X[t]
-            bend, step, growth = aioli.lengths(q, a, T, y, kap, weight[t])
+            bend, step, growth, terms = aioli.lengths(q, a, T, y, kap, weight[t])
             update(triangle, roots, alpha, h, n, q, lam, bend, step)
-            aioli.count(tally, weight[t], loss, growth, square, bend * square / lam, step * step * q)
+            aioli.count(tally, weight[t], loss, m, growth, terms, square, bend * square / lam, step * step * q)
             n += 1
         self.state_ = ExactState(rows, roots, triangle, alpha, tally)
 
@@ -387,8 +387,8 @@ def extended(array: Array, size: int) -> Array:
 @kernel
 def forecast(
     triangle: Array, roots: Array, alpha: Array, k: Array, square: float, lam: float, a: float, h: Array, out: Array
-) -> tuple[float, float, float]:
-    """The logits of a row with kernel values k; returns q, the margin and the tanh of its half, and fills h.
+) -> tuple[float, float, float, float]:
+    """The logits of a row with kernel values k; returns m, q, the margin and the tanh of its half, and fills h.
 
     With L L^T = lam I + s K s, h = L^{-1} s k: k^T (K + lam / c)^{-1} k = |h|^2.
     """
@@ -398,10 +398,11 @@ def forecast(
         h[i] = (roots[i] * k[i] - dot(triangle[first : first + i], h[:i])) / triangle[first + i]
         first += i + 1
     q = max(square - dot(h[:n], h[:n]), 0.0) / lam
-    margin, T = aioli.forecast(dot(alpha[:n], k), q, a)
+    m = dot(alpha[:n], k)
+    margin, T = aioli.forecast(m, q, a)
     out[0] = -0.5 * margin
     out[1] = 0.5 * margin
-    return q, margin, T
+    return m, q, margin, T
 
 
 @kernel

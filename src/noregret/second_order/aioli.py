@@ -199,9 +199,9 @@ def log_loss(margin: float, T: float, y: float) -> float:
 
 
 @inlined_kernel
-def lengths(q: float, a: float, T: float, y: float, kappa: float, weight: float) -> tuple[float, float, float]:
-    """The quadratic at the forecast, T the tanh of half its margin: its curvature c, how far w goes along v, and the
-    growth of the excess.
+def lengths(q: float, a: float, T: float, y: float, kappa: float, weight: float) -> tuple[float, float, float, float]:
+    """The quadratic at the forecast, T the tanh of half its margin: its curvature c, how far w goes along v, the growth
+    of the excess, and the size of the terms of that, which their rounding goes by.
 
     The machine in scalars: p = (1 + T) / 2, p (1 - p) = (1 - T^2) / 4, and e = (forecast margin) - m = -a q T / 2. (The
     text's b += (eta g.theta - 1) g is twice what its equation (5) gives: docs/errata.md.)
@@ -211,7 +211,8 @@ def lengths(q: float, a: float, T: float, y: float, kappa: float, weight: float)
     e = -0.5 * a * q * T
     shrunk = 1.0 / (1.0 + c * q)
     step = (c * e - 0.5 * g) * shrunk
-    return c, step, e * ((g - c * e) * shrunk) + 0.25 * g * q * (g * shrunk)
+    first, second = e * ((g - c * e) * shrunk), 0.25 * g * q * (g * shrunk)
+    return c, step, first + second, abs(first) + second
 
 
 @inlined_kernel
@@ -225,10 +226,20 @@ def move(w: Array, v: Array, u: Array, q: float, c: float, step: float) -> None:
 
 
 @inlined_kernel
-def count(tally: Array, weight: float, loss: float, growth: float, square: float, mass: float, shift: float) -> None:
+def count(
+    tally: Array,
+    weight: float,
+    loss: float,
+    m: float,
+    growth: float,
+    terms: float,
+    square: float,
+    mass: float,
+    shift: float,
+) -> None:
     """Add a row to all sums."""
     record(tally, weight, weight * loss, growth, math.sqrt(square))
-    charge(tally, mass, shift, weight * LOG_2)
+    charge(tally, mass, shift, weight * (LOG_2 + abs(m)) + terms)
 
 
 @kernel
@@ -272,7 +283,7 @@ def run(
             u[:] = 0.0
             continue
         y = Y[t, 1]
-        c, step, growth = lengths(q, a, T, y, kap, weight[t])
+        c, step, growth, terms = lengths(q, a, T, y, kap, weight[t])
         mass = c * square / lam
         if tally[MASS] + mass > most:
             u[:] = 0.0
@@ -280,7 +291,7 @@ def run(
             break
         loss = log_loss(margin, T, y)
         move(w, v, u, q, c, step)
-        count(tally, weight[t], loss, growth, square, mass, step * step * q)
+        count(tally, weight[t], loss, m, growth, terms, square, mass, step * step * q)
     if four is not None:
         put_back(P, four)
     flush_one(P, u)
@@ -319,9 +330,9 @@ def run_by_root(
         if weight[t] == 0.0:
             continue
         y = Y[t, 1]
-        c, step, growth = lengths(q, a, T, y, kap, weight[t])
+        c, step, growth, terms = lengths(q, a, T, y, kap, weight[t])
         shrink(S, w, X[t], f, q, c, step)
-        count(tally, weight[t], log_loss(margin, T, y), growth, square, c * square / lam, step * step * q)
+        count(tally, weight[t], log_loss(margin, T, y), m, growth, terms, square, c * square / lam, step * step * q)
 
 
 @kernel
@@ -356,12 +367,12 @@ def run_panel(
         if weight[t] == 0.0:
             continue
         y = Y[t, 1]
-        bend, step, growth = lengths(q, a, T, y, kap, weight[t])
+        bend, step, growth, terms = lengths(q, a, T, y, kap, weight[t])
         mass = bend * square / lam
         if tally[MASS] + mass > panel.most_mass or bend * panel.G[t, t] > panel.most_growth:
             return t
         move(w, c, u, q, bend, step)
-        count(tally, weight[t], log_loss(margin, T, y), growth, square, mass, step * step * q)
+        count(tally, weight[t], log_loss(margin, T, y), m, growth, terms, square, mass, step * step * q)
     return weight.size
 
 
@@ -399,12 +410,12 @@ def learn_row(P: Array, w: Array, tally: Array, x: Array, y: int, numbers: Array
     margin, T = forecast(m, q, a)
     size = math.sqrt(square)
     kap = kappa(int(numbers[CODE]), numbers[NUMBER], 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
-    c, step, growth = lengths(q, a, T, float(y), kap, 1.0)
+    c, step, growth, terms = lengths(q, a, T, float(y), kap, 1.0)
     mass = c * square / lam
     if tally[MASS] + mass > most_mass(P):
         return False
     move(w, v, u, q, c, step)
-    count(tally, 1.0, log_loss(margin, T, float(y)), growth, square, mass, step * step * q)
+    count(tally, 1.0, log_loss(margin, T, float(y)), m, growth, terms, square, mass, step * step * q)
     flush_one(P, u)
     return True
 

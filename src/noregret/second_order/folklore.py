@@ -143,11 +143,11 @@ def meet(
     if weight == 0.0:
         return True
     loss = softmax(z, work.p) - dot(y, z)
-    growth, mass, shift = weigh(y, kap, weight, size * size, lam, work)
+    growth, terms, mass, shift = weigh(y, kap, weight, size * size, lam, work)
     if tally[MASS] + mass > digits[0] or weight * kap * digits[2] > digits[1]:
         return False
     record(tally, weight, weight * loss, growth, size)
-    charge(tally, mass, shift, weight * math.log(z.size))
+    charge(tally, mass, shift, weight * math.log(z.size) + terms)
     return True
 
 

@@ -260,11 +260,11 @@ def meet(
     suffered = -dot(y, log_p)
     after_label(work, y, weight)
     at_point = softmax(work.z, work.p) - dot(y, work.z)
-    growth, mass, shift = weigh(y, kap, weight, size * size, lam, work)
+    growth, terms, mass, shift = weigh(y, kap, weight, size * size, lam, work)
     if tally[MASS] + mass > digits[0] or weight * kap * digits[2] > digits[1]:
         return False
     record(tally, weight, weight * suffered, growth + weight * (suffered - at_point), size)
-    charge(tally, mass, shift, weight * math.log(y.size))
+    charge(tally, mass, shift, weight * math.log(y.size) + terms)
     return True
 
 

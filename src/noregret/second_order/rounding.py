@@ -25,14 +25,16 @@ from noregret._types import Array
 from noregret.second_order.roots import take_root
 from noregret.tally import EXCESS, LOSS, ROWS, TALLIES
 
-# MASS = (trace of A) / lam - N, which bounds the condition of A; SHIFT = sum of |step of w|^2 in the norm of A;
-# ENERGY bounds |w|^2 in that norm; ROOT is 1 once P's array holds a root of P.
+# MASS = (trace of A) / lam - N, which bounds the condition of A; SHIFT bounds the sum of |step of w|^2 in A's norm;
+# ENERGY + |excess| bounds |w|^2 in that norm and the terms that excess is the sum of; ROOT is 1 once P's array holds a
+# root of P.
 MASS, SHIFT, ENERGY, ROOT = range(TALLIES, TALLIES + 4)
 SUMS = TALLIES + 4
 
 # P itself is kept up to this mass, in double and in single precision.
 FULL, FULL_IN_SINGLE = 1e8, 1e5
 MOST_UNSURE = 1e-3  # the largest theta at which anything is promised
+MOST_LOST = 1.0  # the most that rounding of the sums themselves may come to
 
 
 @kernel
@@ -85,26 +87,38 @@ def inflation(S: Array) -> float:
 
 def has_digits(P: Array, tally: Array) -> bool:
     """Whether rounding is small enough for promises."""
-    return unsureness(P, tally)[0] <= MOST_UNSURE
+    return unsureness(P, tally)[0] <= MOST_UNSURE and lost_in_sums(tally) <= MOST_LOST
+
+
+def lost_in_sums(tally: Array) -> float:
+    """How far rounding of the terms and of their sum can have moved `excess`."""
+    excess = abs(float(tally[EXCESS]))
+    terms = float(tally[ROWS]) * excess + 16.0 * (float(tally[LOSS]) + float(tally[ENERGY]))
+    return float(np.finfo(np.float64).eps) / 2 * terms
 
 
 def require_digits(P: Array, tally: Array, refusal: type[ValueError]) -> None:
     """Refuse a promise where rounding may be larger than it."""
+    remedy = "Scale the features, for example to unit variance"
     theta, _ = unsureness(P, tally)
     if not theta <= MOST_UNSURE:
         raise refusal(
             f"A has grown to {float(tally[MASS]):.2g} times regularization in {int(tally[ROWS])} rows, along "
             f"directions that rounding cannot tell apart (relative error up to {theta:.1g}; nothing is promised beyond "
-            f"{MOST_UNSURE:.0e}). Scale the features, for example to unit variance, drop columns that others "
-            "determine, or raise regularization"
+            f"{MOST_UNSURE:.0e}). {remedy}, drop columns that others determine, or raise regularization"
             + ('; precision="double" has more digits.' if P.dtype == np.float32 else ".")
+        )
+    lost = lost_in_sums(tally)
+    if not lost <= MOST_LOST:
+        raise refusal(
+            f"forecasts and losses are so large that rounding may move their sum by {lost:.1g}; nothing is promised "
+            f"beyond {MOST_LOST:g}. {remedy}."
         )
 
 
 def allowance(P: Array, tally: Array, more: float = 0.0, merged: bool = False) -> float:
     """By how much `excess` may be off; `more` is to be added to SHIFT, which the steps of merging are not in."""
     theta, drift = unsureness(P, tally)
-    energy = float(tally[ENERGY])
+    energy = float(tally[ENERGY]) + abs(float(tally[EXCESS]))
     shift = float(tally[SHIFT]) + more + (energy if merged else 0.0)
-    sums = float(tally[ROWS]) * abs(float(tally[EXCESS])) + 16.0 * (float(tally[LOSS]) + energy)
-    return theta * shift + drift * math.sqrt(energy * shift) + float(np.finfo(np.float64).eps) / 2 * sums
+    return theta * shift + drift * math.sqrt(energy * shift) + lost_in_sums(tally)

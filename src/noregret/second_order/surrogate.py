@@ -340,11 +340,13 @@ def lift(work: Work, H: Array) -> None:
 
 
 @kernel
-def weigh(y: Array, kappa: float, weight: float, square: float, lam: float, work: Work) -> tuple[float, float, float]:
+def weigh(
+    y: Array, kappa: float, weight: float, square: float, lam: float, work: Work
+) -> tuple[float, float, float, float]:
     """The quadratic taken where the probabilities are work.p: what it does to P, w and the sums.
 
-    Returns the growth of `excess` beyond the loss suffered minus the loss at that point, and the row's mass and shift
-    (rounding.py). e = z - m is how far the point lies from the leader's forecast. With
+    Returns the growth of `excess` beyond the loss suffered minus the loss at that point, the size of the terms of that,
+    and the row's mass and shift (rounding.py). e = z - m is how far the point lies from the leader's forecast. With
     S = weight kappa (diag p - p p^T), T = I + S Q and R R^T = T^{-1} S, the Woodbury update is
 
         P -= V R R^T V^T                     w += V R R^T (e + (y/p) / (2 kappa))
@@ -370,6 +372,7 @@ def weigh(y: Array, kappa: float, weight: float, square: float, lam: float, work
                 entry -= L[a, k] * M[j, k]
             L[a, j] = entry / M[j, j]
     growth = 0.0
+    terms = 0.0
     for a in range(K):
         coefficients[a] = 0.0
         pulled[a] = 0.0
@@ -384,13 +387,18 @@ def weigh(y: Array, kappa: float, weight: float, square: float, lam: float, work
         for a in range(K):
             coefficients[a] += L[a, j] * (toward_point + 0.5 * toward_label)
             pulled[a] -= L[a, j] * toward_label  # T^{-1} g
-            growth -= e[a] * L[a, j] * (toward_label + toward_point)
+            term = e[a] * L[a, j] * (toward_label + toward_point)
+            growth -= term
+            terms += abs(term)
     shift = 0.0
     for a in range(K):
+        terms += weight * abs(work.m[a])
+        shift += Q[a, a] * coefficients[a] * coefficients[a]
         for b in range(K):
-            growth += 0.25 * weight * (p[a] - y[a]) * Q[a, b] * pulled[b]
-            shift += coefficients[a] * Q[a, b] * coefficients[b]
-    return growth, weight * kappa * mass * square / lam, shift
+            term = 0.25 * weight * (p[a] - y[a]) * Q[a, b] * pulled[b]
+            growth += term
+            terms += abs(term)
+    return growth, terms, weight * kappa * mass * square / lam, K * shift
 
 
 @kernel
