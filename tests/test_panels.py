@@ -14,7 +14,6 @@ from sklearn.base import clone
 from noregret import AIOLI, FOLKLORE, GAF, ONS, NoCertificate, VovkAzouryWarmuth, best_in_hindsight, load
 from noregret.domains import Ball
 from noregret.second_order import panels
-from noregret.second_order.surrogate import off_in_single
 from noregret.tally import EXCESS, LOSS
 
 NEVER = 10**9
@@ -88,12 +87,13 @@ def test_panels_are_rows(
 def test_they_are_chosen_where_they_pay(learner: Any, K: int, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, weight = a_stream(100, d, K, 0, soft=False)
     asked: list[int] = []
-    play = panels.play
-    monkeypatch.setattr(panels, "play", lambda *given: (asked.append(1), play(*given)))
+    begin = panels.begin
+    monkeypatch.setattr(panels, "begin", lambda *given: asked.append(1) or begin(*given))
     blocked, p = game(learner, X, y, weight, [])
     assert asked
+    asked.clear()
     rowwise, q = game(learner, X, y, weight, list(range(10, 100, 10)))
-    assert len(asked) == 1, "ten rows at a time go row by row"
+    assert not asked, "ten rows at a time go row by row"
     np.testing.assert_allclose(p, q, rtol=1e-10, atol=1e-10)
     assert blocked.state_.tally[LOSS] == pytest.approx(rowwise.state_.tally[LOSS], rel=1e-12)
     assert blocked.state_.tally[EXCESS] == pytest.approx(rowwise.state_.tally[EXCESS], rel=1e-9)
@@ -151,10 +151,11 @@ def test_single_precision_is_near_double(
     np.testing.assert_allclose(q, p, atol=1e-4 if learner.radius > 10 else 2e-6)
     assert single.state_.P.dtype == np.float32
     assert single.state_.w.dtype == single.state_.tally.dtype == np.float64
-    scale = single._scale
-    off = abs(single.state_.tally[EXCESS] - double.state_.tally[EXCESS])
-    assert 0 < 20 * off < off_in_single(single.state_.tally[EXCESS], scale)
-    assert double.regret_certificate() < single.regret_certificate() < 1.001 * double.regret_certificate()
+    with pytest.raises(NoCertificate, match='precision="double"'):
+        single.regret_certificate()  # 3000 rows are too many for what can be proved of 24 bits
+    short = clone(single).fit(X[:20], y[:20], classes=range(K)), clone(double).fit(X[:20], y[:20], classes=range(K))
+    if learner.radius <= 10:
+        assert short[1].regret_certificate() < short[0].regret_certificate() < 1.1 * short[1].regret_certificate()
     single.save(tmp_path / "model.npz")
     again = load(tmp_path / "model.npz")
     np.testing.assert_array_equal(again.predict_proba(X), single.predict_proba(X))
@@ -162,7 +163,7 @@ def test_single_precision_is_near_double(
 
 
 def test_single_precision_refuses_what_it_cannot_promise() -> None:
-    X = np.eye(3) * 100
+    X = np.eye(3) * 1000
     learner = AIOLI(radius=10.0, precision="single").fit(X, [0, 1, 0])
     with pytest.raises(NoCertificate, match='precision="double"'):
         learner.regret_certificate()

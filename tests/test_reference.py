@@ -107,7 +107,9 @@ def test_vovk_azoury_warmuth(regularization):
     for t in range(len(X)):
         assert forecast[t] == pytest.approx(float(slow.forecast(X[t])), abs=1e-9)
         slow.learn(X[t], y[t], weight[t])
-    assert learner.regret_certificate(2.0) == pytest.approx(float(slow.certificate(2.0)), rel=1e-9)
+    certificate = float(slow.certificate(2.0))
+    assert regularization * 4.0 + learner.state_.tally[EXCESS] == pytest.approx(certificate, rel=1e-9)
+    assert certificate <= learner.regret_certificate(2.0) <= certificate * (1 + 1e-7)
 
 
 def test_folklore_of_two_classes_is_aioli_with_half_the_virtual_weight():

@@ -28,6 +28,7 @@ from noregret.tally import ROWS
 
 APPROXIMATIONS = ("exact", "nystrom", "random-features")
 DEFAULT_BUDGET = 100
+NOISE = 1e-14  # of the variance that there was at first: what is left of it then is rounding
 NEW = 1e-10  # a row with no more of |phi|^2 outside the span of the landmarks is in it
 
 
@@ -352,7 +353,8 @@ class KernelAIOLI(SurrogateClassifier):
             loss = aioli.log_loss(margin, T, y)
             rows[n] = X[t]
             bend, step, growth, terms = aioli.lengths(q, a, T, y, kap, weight[t])
-            update(triangle, roots, alpha, h, n, q, lam, bend, step)
+            # a variance that is but rounding teaches nothing; its mass counts, so that no promise is made from then on
+            update(triangle, roots, alpha, h, n, q, lam, bend if q > 0.0 else 0.0, step if q > 0.0 else 0.0)
             aioli.count(tally, weight[t], loss, m, growth, terms, square, bend * square / lam, step * step * q)
             n += 1
         self.state_ = ExactState(rows, roots, triangle, alpha, tally)
@@ -397,7 +399,9 @@ def forecast(
     for i in range(n):
         h[i] = (roots[i] * k[i] - dot(triangle[first : first + i], h[:i])) / triangle[first + i]
         first += i + 1
-    q = max(square - dot(h[:n], h[:n]), 0.0) / lam
+    q = (square - dot(h[:n], h[:n])) / lam
+    if q * lam <= NOISE * square:
+        q = 0.0
     m = dot(alpha[:n], k)
     margin, T = aioli.forecast(m, q, a)
     out[0] = -0.5 * margin

@@ -386,7 +386,7 @@ def run(
             product(P, g, V)
         growth, newton = update(P, w, leader, tally, U, g, V, weight[t], radius, gamma, epsilon)
         record(tally, weight[t], weight[t] * loss, growth, norm(x))
-        tally[ENERGY] += weight[t] * (math.log(K) + abs(z[0]) + abs(growth))
+        tally[ENERGY] += weight[t] * (math.log(K) + abs(z[0])) + abs(growth)
         tally[NEWTON] += newton
     if tally[ROOT] == 0.0:
         flush(P, U)
@@ -493,7 +493,12 @@ def run_panel(
             omega[i] += step * c[i]
             U[t, i] = root * c[i]
         record(tally, weight[t], weight[t] * loss, growth, math.sqrt(panel.square[t]))
-        charge(tally, mass, 0.5 * gamma * leader_step * leader_step * q, weight[t] * (math.log(K) + abs(z[0])))
+        charge(
+            tally,
+            mass,
+            0.5 * gamma * leader_step * leader_step * q,
+            weight[t] * (math.log(K) + abs(z[0])) + abs(growth),
+        )
         tally[NEWTON] += newton
         if square > radius * radius:
             return t + 1
