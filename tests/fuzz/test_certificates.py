@@ -42,7 +42,7 @@ def test_numbers(cases):
         y[n // 2 :] *= rng.choice([1.0, -1.0])
         forecasts = learner.predict_then_learn(X, y)
         scale = np.abs(X).max(axis=0)
-        Z = (X / np.where(scale > 0, scale, 1.0)).astype(np.longdouble)
+        Z = X.astype(np.longdouble) / np.where(scale > 0, scale, 1.0)  # a comparator must be linear in X
         ridge = Z.T @ Z + np.diag(learner.regularization / np.maximum(scale, 1e-300) ** 2)
         theta = np.linalg.lstsq(ridge.astype(float), (Z.T @ y).astype(float), rcond=None)[0]
         loss = np.sum((y - forecasts.astype(np.longdouble)) ** 2)

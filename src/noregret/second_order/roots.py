@@ -23,7 +23,7 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.second_order.algebra import dot
 
-GREATEST_PART = 1e8
+GREATEST_PART = 1e4
 
 
 @kernel

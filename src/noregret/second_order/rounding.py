@@ -5,12 +5,14 @@ from :math:`m = w \cdot x` and :math:`q = x^TPx`. Each row's rounding errors mov
 :math:`\rho` and w, in the norm of A, by at most :math:`\rho_w |w|_A`. To first order in the unit roundoff u, with
 errors of n rows adding up like :math:`\sqrt n` (Higham and Mary, 2019) and a safety factor of 4,
 
-.. math:: \theta = 4\sqrt n\,\rho, \qquad
-          |\delta\,excess| \le \theta \sum_t |w_{t+1} - w_t|_A^2 + 4 n \rho_w \sqrt{E \sum_t |w_{t+1} - w_t|_A^2}
+.. math:: \theta = 4\,(\sqrt n + J)\,\rho, \qquad
+          |\delta\,excess| \le \theta \sum_t |w_{t+1} - w_t|_A^2 + 4\,(n + \sqrt n J) \rho_w \sqrt{E \sum_t |w_{t+1} - w_t|_A^2}
           + u\,(n\,|excess| + 16 L + 16 E),
 
 E a bound on :math:`|w|_A^2` and L the losses. With N weights and :math:`\tau = \sum_i P_{ii}A_{ii} \le N + MASS`:
-:math:`\rho = u\sqrt N\,\tau` for P, :math:`u\sqrt N\sqrt{N\tau}` for its root, and :math:`\rho_w = u\sqrt{N\tau}`.
+:math:`\rho = u\sqrt N\,\tau` for P, :math:`u\sqrt N\sqrt{N\tau}` for its root, and :math:`\rho_w = u\sqrt{N\tau}`. J is 0
+for P; a step of the root that multiplies A along x by up to `GREATEST_PART` has an error larger by the root of that, and
+there are at most :math:`N\ln(1 + MASS/N) / \ln` `GREATEST_PART` of them, because each multiplies det A as much.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from scipy.linalg import lapack
 
 from noregret._jit import inlined_kernel, kernel
 from noregret._types import Array
-from noregret.second_order.roots import take_root
+from noregret.second_order.roots import GREATEST_PART, take_root
 from noregret.tally import EXCESS, LOSS, ROWS, TALLIES
 
 # MASS = (trace of A) / lam - N, which bounds the condition of A; SHIFT bounds the sum of |step of w|^2 in A's norm;
@@ -66,12 +68,18 @@ def covariance(P: Array, tally: Array) -> Array:
 
 def unsureness(P: Array, tally: Array) -> tuple[float, float]:
     """theta, and 4 n rho_w: how far rounding can have moved A and w, relatively."""
-    size, tau = P.shape[0], P.shape[0] + float(tally[MASS])
+    size, mass = P.shape[0], float(tally[MASS])
+    unit, rows = float(np.finfo(P.dtype).eps) / 2, float(tally[ROWS])
     if tally[ROOT]:
         tau = inflation(P)
-    unit, rows = float(np.finfo(P.dtype).eps) / 2, float(tally[ROWS])
-    rho = unit * math.sqrt(size) * (math.sqrt(size * tau) if tally[ROOT] else tau)
-    return 4.0 * math.sqrt(rows) * rho, 4.0 * rows * unit * math.sqrt(size * tau)
+        rho = unit * math.sqrt(size) * math.sqrt(size * tau)
+        jumps = size * math.log1p(mass / size) / math.log(GREATEST_PART)
+    else:
+        tau = size + mass
+        rho = unit * math.sqrt(size) * tau
+        jumps = 0.0
+    steps = math.sqrt(rows) + math.sqrt(GREATEST_PART * jumps)
+    return 4.0 * steps * rho, 4.0 * math.sqrt(rows) * steps * unit * math.sqrt(size * tau)
 
 
 def inflation(S: Array) -> float:
