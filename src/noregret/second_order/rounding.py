@@ -3,16 +3,17 @@ r"""What rounding can do to a certificate, from a few sums that a game keeps bes
 The certificate reads `excess` = losses suffered - minimum of the quadratics, and that minimum is added up row by row
 from :math:`m = w \cdot x` and :math:`q = x^TPx`. Each row's rounding errors move A by at most a relative
 :math:`\rho` and w, in the norm of A, by at most :math:`\rho_w |w|_A`. To first order in the unit roundoff u, with
-errors of n rows adding up like :math:`\sqrt n` (Higham and Mary, 2019) and a safety factor of 4,
+errors of n rows adding up like :math:`\sqrt n` (Higham and Mary, 2019) and a safety factor of 16,
 
-.. math:: \theta = 4\,(\sqrt n + J)\,\rho, \qquad
-          |\delta\,excess| \le \theta \sum_t |w_{t+1} - w_t|_A^2 + 4\,(n + \sqrt n J) \rho_w \sqrt{E \sum_t |w_{t+1} - w_t|_A^2}
+.. math:: \theta = 16\,(\sqrt n + J)\,\rho, \qquad
+          |\delta\,excess| \le \theta D + 16\,(n + \sqrt n J)\, \rho_w \sqrt{E D}
           + u\,(n\,|excess| + 16 L + 16 E),
 
-E a bound on :math:`|w|_A^2` and L the losses. With N weights and :math:`\tau = \sum_i P_{ii}A_{ii} \le N + MASS`:
-:math:`\rho = u\sqrt N\,\tau` for P, :math:`u\sqrt N\sqrt{N\tau}` for its root, and :math:`\rho_w = u\sqrt{N\tau}`. J is 0
-for P; a step of the root that multiplies A along x by up to `GREATEST_PART` has an error larger by the root of that, and
-there are at most :math:`N\ln(1 + MASS/N) / \ln` `GREATEST_PART` of them, because each multiplies det A as much.
+D the sum of :math:`|w_{t+1} - w_t|_A^2`, E a bound on :math:`|w|_A^2` and L the losses. With N weights and
+:math:`\tau = \sum_i P_{ii}A_{ii} \le N + MASS`:
+:math:`\rho = u\sqrt N\,\tau` for P, :math:`u\sqrt N\sqrt{N\tau}` for its root, and :math:`\rho_w = u\sqrt{N\tau}`. J is
+0 for P; a step of the root that multiplies A along x by up to `GREATEST_PART` has an error larger by the root of that,
+and there are at most :math:`N\ln(1 + MASS/N) / \ln` `GREATEST_PART` of them, because each multiplies det A as much.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ MASS, SHIFT, ENERGY, ROOT = range(TALLIES, TALLIES + 4)
 SUMS = TALLIES + 4
 
 # P itself is kept up to this mass, in double and in single precision.
-FULL, FULL_IN_SINGLE = 1e8, 1e5
+FULL, FULL_IN_SINGLE = 1e7, 1e5
+SAFETY = 16.0
 MOST_UNSURE = 1e-3  # the largest theta at which anything is promised
 MOST_LOST = 1.0  # the most that rounding of the sums themselves may come to
 
@@ -67,7 +69,7 @@ def covariance(P: Array, tally: Array) -> Array:
 
 
 def unsureness(P: Array, tally: Array) -> tuple[float, float]:
-    """theta, and 4 n rho_w: how far rounding can have moved A and w, relatively."""
+    """theta, and what w may be off by: how far rounding can have moved A and w, relatively."""
     size, mass = P.shape[0], float(tally[MASS])
     unit, rows = float(np.finfo(P.dtype).eps) / 2, float(tally[ROWS])
     if tally[ROOT]:
@@ -79,7 +81,7 @@ def unsureness(P: Array, tally: Array) -> tuple[float, float]:
         rho = unit * math.sqrt(size) * tau
         jumps = 0.0
     steps = math.sqrt(rows) + math.sqrt(GREATEST_PART * jumps)
-    return 4.0 * steps * rho, 4.0 * math.sqrt(rows) * steps * unit * math.sqrt(size * tau)
+    return SAFETY * steps * rho, SAFETY * math.sqrt(rows) * steps * unit * math.sqrt(size * tau)
 
 
 def inflation(S: Array) -> float:
