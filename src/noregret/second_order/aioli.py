@@ -22,7 +22,7 @@ from noregret.second_order.forecasts import solve_margin, tanh_of_half
 from noregret.second_order.learner import Constants, SurrogateClassifier
 from noregret.second_order.panels import coefficients, look_at_one
 from noregret.second_order.roots import shrink
-from noregret.second_order.rounding import MASS, ROOT, begin_root, charge, most_mass
+from noregret.second_order.rounding import MASS, ROOT, begin_root, charge, most_mass, note_jump, watch
 from noregret.second_order.surrogate import (
     Four,
     flush_one,
@@ -332,7 +332,9 @@ def run_by_root(
         y = Y[t, 1]
         c, step, growth, terms = lengths(q, a, T, y, kap, weight[t])
         shrink(S, w, X[t], f, q, c, step)
+        note_jump(tally, w.size, c * q, c * square / lam)
         count(tally, weight[t], log_loss(margin, T, y), m, growth, terms, square, c * square / lam, step * step * q)
+        watch(S, tally)
 
 
 @kernel
@@ -372,6 +374,7 @@ def run_panel(
         if tally[MASS] + mass > panel.most_mass or bend * panel.G[t, t] > panel.most_growth:
             return t
         move(w, c, u, q, bend, step)
+        note_jump(tally, panel.size, bend * q, mass)
         count(tally, weight[t], log_loss(margin, T, y), m, growth, terms, square, mass, step * step * q)
     return weight.size
 

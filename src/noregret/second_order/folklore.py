@@ -17,7 +17,7 @@ from noregret.second_order.curvature import kappa
 from noregret.second_order.forecasts import solve_logits
 from noregret.second_order.learner import SurrogateClassifier
 from noregret.second_order.panels import coefficients, look_at, variance
-from noregret.second_order.rounding import MASS, ROOT, begin_root, charge, most_mass
+from noregret.second_order.rounding import MASS, ROOT, begin_root, charge, most_mass, note_jump, watch
 from noregret.second_order.surrogate import apply, apply_to_root, flush, fold, helmert, look, product, weigh
 from noregret.tally import record
 
@@ -127,6 +127,7 @@ def forecast(work: Work, z: Array) -> None:
 @kernel
 def meet(
     size: float,
+    n_weights: int,
     tally: Array,
     y: Array,
     weight: float,
@@ -146,6 +147,7 @@ def meet(
     growth, terms, mass, shift = weigh(y, kap, weight, size * size, lam, work)
     if tally[MASS] + mass > digits[0] or weight * kap * digits[2] > digits[1]:
         return False
+    note_jump(tally, n_weights, weight * kap * np.trace(work.Q), mass)
     record(tally, weight, weight * loss, growth, size)
     charge(tally, mass, shift, weight * math.log(z.size) + terms)
     return True
@@ -180,7 +182,7 @@ def run(
             fold(P, U, X[t], V)
         size = look(V, w, X[t], H, root, work)
         kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), K)
-        if not meet(size, tally, Y[t], weight[t], lam, kap, (most, math.inf, 0.0), work, out[t]):
+        if not meet(size, w.size, tally, Y[t], weight[t], lam, kap, (most, math.inf, 0.0), work, out[t]):
             begin_root(P, tally)  # the last row's update is in it
             root, most = True, math.inf
             continue
@@ -188,6 +190,7 @@ def run(
             U[:] = 0.0
         elif root:
             apply_to_root(P, V, w, X[t], kap, weight[t], H, f, phi, work)
+            watch(P, tally)
         else:
             apply(V, w, U, H, work)
         t += 1
@@ -217,7 +220,7 @@ def run_panel(
         size = look_at(panel, t, C, H, work)
         kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), K)
         digits = (panel.most_mass, panel.most_growth, variance(panel, t, r))
-        if not meet(size, tally, Y[t], weight[t], lam, kap, digits, work, out[t]):
+        if not meet(size, panel.size, tally, Y[t], weight[t], lam, kap, digits, work, out[t]):
             return t
         if weight[t] != 0.0:
             apply(C, panel.omega, panel.U[t * r : (t + 1) * r], H, work)

@@ -26,7 +26,7 @@ from noregret.second_order.expectation import (
 from noregret.second_order.forecasts import solve_logits
 from noregret.second_order.learner import Constants, SurrogateClassifier
 from noregret.second_order.panels import coefficients, look_at, variance
-from noregret.second_order.rounding import MASS, ROOT, begin_root, charge, most_mass
+from noregret.second_order.rounding import MASS, ROOT, begin_root, charge, most_mass, note_jump, watch
 from noregret.second_order.surrogate import apply, apply_to_root, flush, fold, helmert, look, product, weigh
 from noregret.tally import ROWS, record
 
@@ -239,6 +239,7 @@ def after_label(work: Work, y: Array, weight: float) -> None:
 @kernel
 def meet(
     size: float,
+    n_weights: int,
     tally: Array,
     y: Array,
     weight: float,
@@ -263,6 +264,7 @@ def meet(
     growth, terms, mass, shift = weigh(y, kap, weight, size * size, lam, work)
     if tally[MASS] + mass > digits[0] or weight * kap * digits[2] > digits[1]:
         return False
+    note_jump(tally, n_weights, weight * kap * np.trace(work.Q), mass)
     record(tally, weight, weight * suffered, growth + weight * (suffered - at_point), size)
     charge(tally, mass, shift, weight * math.log(y.size) + terms)
     return True
@@ -302,7 +304,7 @@ def run(
         size = look(V, w, X[t], H, root, work)
         kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), K)
         digits = (most, math.inf, 0.0)
-        if not meet(size, tally, Y[t], weight[t], lam, kap, digits, H, method, points, seed, mu, work, out[t]):
+        if not meet(size, w.size, tally, Y[t], weight[t], lam, kap, digits, H, method, points, seed, mu, work, out[t]):
             begin_root(P, tally)  # the last row's update is in it
             root, most = True, math.inf
             continue
@@ -310,6 +312,7 @@ def run(
             U[:] = 0.0
         elif root:
             apply_to_root(P, V, w, X[t], kap, weight[t], H, f, phi, work)
+            watch(P, tally)
         else:
             apply(V, w, U, H, work)
         t += 1
@@ -343,7 +346,9 @@ def run_panel(
         size = look_at(panel, t, C, H, work)
         kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), K)
         digits = (panel.most_mass, panel.most_growth, variance(panel, t, r))
-        if not meet(size, tally, Y[t], weight[t], lam, kap, digits, H, method, points, seed, mu, work, out[t]):
+        if not meet(
+            size, panel.size, tally, Y[t], weight[t], lam, kap, digits, H, method, points, seed, mu, work, out[t]
+        ):
             return t
         if weight[t] != 0.0:
             apply(C, panel.omega, panel.U[t * r : (t + 1) * r], H, work)

@@ -29,7 +29,9 @@ from noregret.second_order.rounding import (
     begin_root,
     charge,
     most_mass,
+    note_jump,
     require_digits,
+    watch,
 )
 from noregret.second_order.surrogate import flush, fold, helmert, product
 from noregret.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
@@ -40,7 +42,7 @@ NEWTON = SUMS  # one more sum than the others keep: of the terms the theorem's o
 class ONSState(NamedTuple):
     """What ONS has learned."""
 
-    P: Array  # inverse of A = epsilon I + sum g g^T, or once tally[ROOT] is 1 a root of it
+    P: Array  # inverse of A = epsilon I + sum g g^T, or once tally[ROOT] is set a root of it
     w: Array  # the iterate, in the ball
     leader: Array  # minimiser of the lower quadratics, for the certificate
     tally: Array  # the sums of tally.py and rounding.py, and the Newton terms
@@ -316,6 +318,7 @@ def update(
     if root:
         along = P @ v
         shrink(P, w, g, v, q, weight, step)
+        note_jump(tally, w.size, weight * q, 0.0)
     square = 0.0
     for i in range(w.size):
         if root:
@@ -388,6 +391,8 @@ def run(
         record(tally, weight[t], weight[t] * loss, growth, norm(x))
         tally[ENERGY] += weight[t] * (math.log(K) + abs(z[0])) + abs(growth)
         tally[NEWTON] += newton
+        if tally[ROOT] != 0.0:
+            watch(P, tally)
     if tally[ROOT] == 0.0:
         flush(P, U)
 

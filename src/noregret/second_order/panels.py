@@ -31,8 +31,9 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.interrupts import uninterrupted
 from noregret.second_order.algebra import Work, dot
-from noregret.second_order.rounding import ROOT, most_mass
+from noregret.second_order.rounding import ROOT, SPREAD, inflation, most_mass
 from noregret.second_order.surrogate import lift
+from noregret.tally import ROWS
 
 # Where panels pay, and how many rows of V_0 they have: more make the products faster and the recursion slower. Times
 # of row by row over those of panels, one thread (the block had 256 rows or more; size = r d):
@@ -64,6 +65,7 @@ class Panel(NamedTuple):
     square: Array  # (b,): |x|^2
     most_mass: float  # that P has digits for
     most_growth: float  # of 1 + c q since the panel began: beyond it too many digits of G cancel
+    size: int  # of P
 
 
 def rows_at_once(size: int, r: int) -> int:
@@ -97,8 +99,11 @@ def play(
             V0 = look_ahead_by_root(P, x, r) if root else look_ahead(P, x, r)
             panel = begin(V0, P, w, x, root)
             with uninterrupted():
+                before = tally[ROWS]
                 done = by_panel(rows, panel)
                 finish(P, w, V0, panel, root)
+                if root and int(before).bit_length() < int(tally[ROWS]).bit_length():  # see `rounding.watch`
+                    tally[SPREAD] += tally[ROWS] * w.size * inflation(P)
                 if not root and (r > 1 or done < len(x)):
                     mirror(P)
                 if done < len(x):
@@ -150,6 +155,7 @@ def begin(V0: Array, P: Array, w: Array, x: Array, root: bool) -> Panel:
         square=np.einsum("ij,ij->i", x, x),
         most_mass=math.inf if root else float(most_mass(P)),
         most_growth=MOST_GROWTH if root else math.inf,
+        size=w.size,
     )
 
 

@@ -3,17 +3,15 @@ r"""What rounding can do to a certificate, from a few sums that a game keeps bes
 The certificate reads `excess` = losses suffered - minimum of the quadratics, and that minimum is added up row by row
 from :math:`m = w \cdot x` and :math:`q = x^TPx`. Each row's rounding errors move A by at most a relative
 :math:`\rho` and w, in the norm of A, by at most :math:`\rho_w |w|_A`. To first order in the unit roundoff u, with
-errors of n rows adding up like :math:`\sqrt n` (Higham and Mary, 2019) and a safety factor of 16,
+errors of rows adding up like those of independent numbers (Higham and Mary, 2019) and a safety factor of 16,
 
-.. math:: \theta = 16\,(\sqrt n + J)\,\rho, \qquad
-          |\delta\,excess| \le \theta D + 16\,(n + \sqrt n J)\, \rho_w \sqrt{E D}
+.. math:: \theta = 16\sqrt{\textstyle\sum_t \rho_t^2}, \qquad
+          |\delta\,excess| \le \theta D + 16 \sqrt{n \textstyle\sum_t \rho_{w,t}^2}\sqrt{E D}
           + u\,(n\,|excess| + 16 L + 16 E),
 
 D the sum of :math:`|w_{t+1} - w_t|_A^2`, E a bound on :math:`|w|_A^2` and L the losses. With N weights and
-:math:`\tau = \sum_i P_{ii}A_{ii} \le N + MASS`:
-:math:`\rho = u\sqrt N\,\tau` for P, :math:`u\sqrt N\sqrt{N\tau}` for its root, and :math:`\rho_w = u\sqrt{N\tau}`. J is
-0 for P; a step of the root that multiplies A along x by up to `GREATEST_PART` has an error larger by the root of that,
-and there are at most :math:`N\ln(1 + MASS/N) / \ln` `GREATEST_PART` of them, because each multiplies det A as much.
+:math:`\tau = \sum_i P_{ii}A_{ii} \le N + MASS`, P before a step and A after it: :math:`\rho = u\sqrt N\,\tau` for P,
+:math:`u\sqrt N\sqrt{N\tau}` for its root, and :math:`\rho_w = u\sqrt{N\tau}`.
 """
 
 from __future__ import annotations
@@ -21,23 +19,23 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg import lapack
 
 from noregret._jit import inlined_kernel, kernel
 from noregret._types import Array
-from noregret.second_order.roots import GREATEST_PART, take_root
+from noregret.second_order.algebra import dot
+from noregret.second_order.roots import take_root
 from noregret.tally import EXCESS, LOSS, ROWS, TALLIES
 
 # MASS = (trace of A) / lam - N, which bounds the condition of A; SHIFT bounds the sum of |step of w|^2 in A's norm;
-# ENERGY + |excess| bounds |w|^2 in that norm and the terms that excess is the sum of; ROOT is 1 once P's array holds a
-# root of P.
-MASS, SHIFT, ENERGY, ROOT = range(TALLIES, TALLIES + 4)
-SUMS = TALLIES + 4
+# ENERGY + |excess| bounds |w|^2 in that norm and the terms that excess is the sum of; ROOT is 0 as long as P is kept, and
+# from then on 1 + the mass at which a root of P took its place; SPREAD is the sum of N tau over the rows since.
+MASS, SHIFT, ENERGY, ROOT, SPREAD = range(TALLIES, TALLIES + 5)
+SUMS = TALLIES + 5
 
 # P itself is kept up to this mass, in double and in single precision.
 FULL, FULL_IN_SINGLE = 1e7, 1e5
 SAFETY = 16.0
-MOST_UNSURE = 1e-3  # the largest theta at which anything is promised
+MOST_UNSURE = 1e-2  # the largest theta at which anything is promised
 MOST_LOST = 1.0  # the most that rounding of the sums themselves may come to
 
 
@@ -59,7 +57,62 @@ def charge(tally: Array, mass: float, shift: float, energy: float) -> None:
 def begin_root(P: Array, tally: Array) -> None:
     """From now on a root of P is kept."""
     take_root(P)
-    tally[ROOT] = 1.0
+    tally[ROOT] = 1.0 + tally[MASS]
+    until = 1.0
+    while until < tally[ROWS] + 1.0:
+        until *= 2.0
+    tally[SPREAD] += (until - tally[ROWS]) * P.shape[0] * inflation(P)
+
+
+@kernel
+def watch(S: Array, tally: Array) -> None:
+    """Look at the spread of the rows to come, at every row whose number is a power of two."""
+    rows = int(tally[ROWS])
+    if rows & (rows - 1) == 0:
+        tally[SPREAD] += rows * S.shape[0] * inflation(S)
+
+
+@inlined_kernel
+def note_jump(tally: Array, size: int, growth: float, mass: float) -> None:
+    """Count a row of the root form that multiplies A along itself by 1 + growth: tau may be all of the mass."""
+    if growth > 1.0 and tally[ROOT] != 0.0:
+        tally[SPREAD] += size * (size + tally[MASS] + mass)
+
+
+@kernel
+def inflation(S: Array) -> float:
+    """tau = sum of P_ii A_ii for P = S S^T: the sum of the variance inflation factors; at most 1e300."""
+    size = S.shape[0]
+    M, scale = np.empty((size, size)), np.empty(size)
+    for i in range(size):
+        scale[i] = math.sqrt(dot(S[i], S[i]))
+        if not scale[i] > 0.0:
+            return 1e300
+        for j in range(size):
+            M[i, j] = S[i, j] / scale[i]
+    for k in range(size):  # the inverse in place, by elimination with pivots in the column
+        pivot = k
+        for i in range(k + 1, size):
+            if abs(M[i, k]) > abs(M[pivot, k]):
+                pivot = i
+        if M[pivot, k] == 0.0:
+            return 1e300
+        for j in range(size):
+            M[k, j], M[pivot, j] = M[pivot, j], M[k, j]
+        first = 1.0 / M[k, k]
+        M[k, k] = 1.0
+        for j in range(size):
+            M[k, j] *= first
+        for i in range(size):
+            if i != k:
+                factor = M[i, k]
+                M[i, k] = 0.0
+                for j in range(size):
+                    M[i, j] -= factor * M[k, j]
+    total = 0.0  # swapped columns do not change it
+    for i in range(size):
+        total += dot(M[i], M[i])
+    return min(total, 1e300)
 
 
 def covariance(P: Array, tally: Array) -> Array:
@@ -70,29 +123,12 @@ def covariance(P: Array, tally: Array) -> Array:
 
 def unsureness(P: Array, tally: Array) -> tuple[float, float]:
     """theta, and what w may be off by: how far rounding can have moved A and w, relatively."""
-    size, mass = P.shape[0], float(tally[MASS])
-    unit, rows = float(np.finfo(P.dtype).eps) / 2, float(tally[ROWS])
-    if tally[ROOT]:
-        tau = inflation(P)
-        rho = unit * math.sqrt(size) * math.sqrt(size * tau)
-        jumps = size * math.log1p(mass / size) / math.log(GREATEST_PART)
-    else:
-        tau = size + mass
-        rho = unit * math.sqrt(size) * tau
-        jumps = 0.0
-    steps = math.sqrt(rows) + math.sqrt(GREATEST_PART * jumps)
-    return SAFETY * steps * rho, SAFETY * math.sqrt(rows) * steps * unit * math.sqrt(size * tau)
-
-
-def inflation(S: Array) -> float:
-    """tau = sum of P_ii A_ii for P = S S^T: the sum of the variance inflation factors."""
-    S = S.astype(np.float64, copy=False)
-    scale = np.sqrt(np.einsum("ij,ij->i", S, S))
-    if not scale.all():
-        return math.inf
-    factor, pivots, failed = lapack.dgetrf(S / scale[:, None])
-    inverse, failed = lapack.dgetri(factor, pivots) if not failed else (factor, failed)
-    return math.inf if failed else float(np.einsum("ij,ij->", inverse, inverse))
+    size, rows = P.shape[0], float(tally[ROWS])
+    unit = SAFETY * float(np.finfo(P.dtype).eps) / 2
+    tau = size + (float(tally[ROOT]) - 1.0 if tally[ROOT] else float(tally[MASS]))  # as long as P itself was kept
+    theta = unit * math.sqrt(size) * (math.sqrt(rows) * tau + math.sqrt(float(tally[SPREAD])))
+    drift = unit * (rows * math.sqrt(size * tau) + math.sqrt(rows * float(tally[SPREAD])))
+    return theta, drift
 
 
 def has_digits(P: Array, tally: Array) -> bool:

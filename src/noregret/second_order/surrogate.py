@@ -41,6 +41,7 @@ from noregret.second_order.rounding import (
     MASS,
     ROOT,
     SHIFT,
+    SPREAD,
     SUMS,
     begin_root,
     covariance,
@@ -58,11 +59,13 @@ Four = tuple[Array, Array, Array, Array]
 
 
 class SurrogateState(NamedTuple):
-    """What a second-order learner has learned: two arrays and ten sums."""
+    """What a second-order learner has learned: two arrays and eleven sums."""
 
-    P: Array  # inverse of A, (r d, r d), or once tally[ROOT] is 1 a root of it; float32 in single precision
+    P: Array  # inverse of A, (r d, r d), or once tally[ROOT] is set a root of it; float32 in single precision
     w: Array  # minimiser of the surrogate, (r d,)
-    tally: Array  # ROWS, UNEVEN, LOSS, EXCESS, WIDEST, SCALE of tally.py; MASS, SHIFT, ENERGY, ROOT of rounding.py
+    tally: (
+        Array  # ROWS, UNEVEN, LOSS, EXCESS, WIDEST, SCALE of tally.py; MASS, SHIFT, ENERGY, ROOT, SPREAD of rounding.py
+    )
 
 
 def start(size: int, regularization: float, single: bool = False) -> SurrogateState:
@@ -82,7 +85,7 @@ def merged(states: Sequence[Any], common: Any) -> Any:
     past = inverse(covariance(common.P, common.tally))
     A, pull, rise = past.copy(), np.zeros(common.w.size), 0.0
     tally = common.tally.copy()
-    added = [ROWS, UNEVEN, LOSS, EXCESS, MASS, SHIFT, ENERGY]
+    added = [ROWS, UNEVEN, LOSS, EXCESS, MASS, SHIFT, ENERGY, SPREAD]
     for state in states:
         part, away = inverse(covariance(state.P, state.tally)), state.w - common.w
         A += part - past
@@ -94,7 +97,7 @@ def merged(states: Sequence[Any], common: Any) -> Any:
     P = inverse(A)
     move = P @ pull
     tally[EXCESS] -= rise - float(move @ pull)
-    tally[ROOT] = 0.0
+    tally[ROOT] = 0.0  # the masses of the parts add up to that of P
     P = P.astype(common.P.dtype)
     if tally[MASS] > most_mass(P):
         begin_root(P, tally)

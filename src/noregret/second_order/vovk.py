@@ -20,7 +20,18 @@ from noregret.second_order import panels
 from noregret.second_order.algebra import dot
 from noregret.second_order.panels import coefficients, look_at_one
 from noregret.second_order.roots import shrink
-from noregret.second_order.rounding import MASS, ROOT, SUMS, allowance, begin_root, charge, most_mass, require_digits
+from noregret.second_order.rounding import (
+    MASS,
+    ROOT,
+    SUMS,
+    allowance,
+    begin_root,
+    charge,
+    most_mass,
+    note_jump,
+    require_digits,
+    watch,
+)
 from noregret.second_order.surrogate import (
     Four,
     flush_one,
@@ -40,7 +51,7 @@ HIGHEST = SUMS  # one more sum than the others keep: the largest |y|
 class VovkState(NamedTuple):
     """What the forecaster has learned."""
 
-    P: Array  # inverse of lam I + sum x x^T, or once tally[ROOT] is 1 a root of it
+    P: Array  # inverse of lam I + sum x x^T, or once tally[ROOT] is set a root of it
     w: Array  # the ridge solution
     tally: Array  # the sums of tally.py and rounding.py, and the largest |y|
 
@@ -240,7 +251,9 @@ def run_by_root(
             continue
         step, rise = lengths(m, q, Y[t], weight[t])
         shrink(S, w, X[t], f, q, weight[t], step)
+        note_jump(tally, w.size, weight[t] * q, weight[t] * square / lam)
         count(tally, weight[t], Y[t], out[t], rise, square, weight[t] * square / lam, step * step * q)
+        watch(S, tally)
 
 
 @kernel
@@ -259,6 +272,7 @@ def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, lam: f
             return t
         step, rise = lengths(m, q, Y[t], weight[t])
         move(w, c, u, q, weight[t], step)
+        note_jump(tally, panel.size, weight[t] * q, mass)
         count(tally, weight[t], Y[t], out[t], rise, square, mass, step * step * q)
     return weight.size
 
