@@ -30,10 +30,12 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Competition
 from noregret.errors import BadRow, NoBound
+from noregret.interrupts import stretches
 from noregret.labels import Labels
 from noregret.losses import softmax, softmax_of_two
 from noregret.rows import SparseRows
 from noregret.tally import LOSS
+from noregret.turns import TakesTurns
 
 BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labels and forecasts take
 ONE = np.ones(1)
@@ -52,7 +54,7 @@ LEARNED = {  # of one run
 }
 
 
-class OnlineLearner(BaseEstimator, ABC):
+class OnlineLearner(TakesTurns, BaseEstimator, ABC):
     """A learner that meets its rows one at a time: forecast, see the label, suffer the loss, update."""
 
     state_: Any
@@ -105,6 +107,11 @@ class OnlineLearner(BaseEstimator, ABC):
         """Take back what `_aside` gave, before the state is there."""
         if "parts" in aside:
             self._parts = int(aside["parts"])
+
+    @property
+    def _least_rows(self) -> int:
+        """Blocks cut at multiples of this, a power of two, give the same bits; but for 1, none may be shorter."""
+        return 1
 
     def _iterate(self) -> Array | None:
         """The weights that forecast, where the forecast is linear in the row.
@@ -203,8 +210,12 @@ class OnlineLearner(BaseEstimator, ABC):
         for i in range(0, X.shape[0], BLOCK):
             block = slice(i, i + BLOCK)
             forecasts = out[block] if keep else out[: X.shape[0] - i]
-            self._run(X[block], Y[block], weight[block], forecasts)
+            self._run_block(X[block], Y[block], weight[block], forecasts)
         return out
+
+    def _run_block(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
+        for rows in stretches(X.shape[0], self._least_rows):
+            self._run(X[rows], Y[rows], weight[rows], out[rows])
 
     def _begin(self, n_features: int) -> None:
         self._constants = self._prepare(n_features, self._n_classes)
@@ -240,8 +251,11 @@ class OnlineLearner(BaseEstimator, ABC):
         )
 
     @contextmanager
-    def _untouched_on_error(self) -> Iterator[None]:
+    def _untouched_on_error(self, learns: bool = False) -> Iterator[None]:
+        """What is done within is done as a whole, or not at all; with `learns` although it changes the state."""
         before = dict(self.__dict__)
+        if learns:
+            before["state_"] = type(self.state_)(*(array.copy() for array in self.state_))
         try:
             yield
         except BaseException:

@@ -1,20 +1,49 @@
-"""Ctrl-C waits until an update is done, so that nothing is left half updated.
+"""Ctrl-C waits until an update is whole, so that a learner is never left half updated.
 
-Compiled code is not interrupted. An update of several steps is: a panel of rows, the members of a mixture one after
-another.
+Compiled code is not interrupted, but an update of several steps is: labels taken in, a panel of rows, the members of a
+mixture one after another. Every call that learns is `uninterrupted` (`turns.learns`) and says where its learner is
+whole and may be left: there it calls `listen`, or it cuts its rows into `stretches`. Inside another `uninterrupted`
+step, as that of a mixture around its members, `listen` does nothing: the member is whole there and the mixture is not.
 """
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # what `signal` wraps around it takes longer than learning a row
 import signal
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 from typing import Any
 
+SIGINT = int(signal.SIGINT)
+FIRST = 32  # rows of the first stretch
+GROWTH = 16
+LONG = 0.5  # seconds in which Ctrl-C should be heard
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
+
+class _Held:
+    """The interrupts of the main thread, which is the only one that Python interrupts."""
+
+    depth = 0
+    handler: Any = None
+    events: list[Any] = []
+
+
+def _hold(*event: Any) -> None:
+    _Held.events.append(event)
+
+
+def _hear() -> None:
+    event, _Held.events = _Held.events[0], []
+    _Held.handler(*event)
+
+
+def _in_main_thread() -> bool:
+    return threading.get_ident() == threading.main_thread().ident
+
+
+class uninterrupted(ContextDecorator):  # noqa: N801 (read like a function)
     """What is done within, or by a function so decorated, is done to its end; only then is the interrupt heard.
 
     >>> with uninterrupted():
@@ -22,15 +51,53 @@ def uninterrupted() -> Iterator[None]:
     >>> total
     45
     """
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield  # Python interrupts the main thread alone
-        return
-    heard: list[Any] = []
-    signal.signal(signal.SIGINT, lambda *event: heard.append(event))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if heard:
-            handler(*heard[0])
+
+    def __enter__(self) -> None:
+        if not _in_main_thread():
+            return
+        if _Held.depth == 0:
+            handler = _signal.getsignal(SIGINT)
+            _Held.events = []
+            _Held.handler = handler if callable(handler) else None
+            if _Held.handler is not None:
+                _signal.signal(SIGINT, _hold)
+        _Held.depth += 1
+
+    def __exit__(self, *error: Any) -> None:
+        if not _in_main_thread():
+            return
+        _Held.depth -= 1
+        if _Held.depth == 0 and _Held.handler is not None:
+            _signal.signal(SIGINT, _Held.handler)
+            if _Held.events:
+                _hear()
+
+
+def pressed() -> bool:
+    """Whether Ctrl-C waits to be heard, and the learner that is asked may be left."""
+    return bool(_Held.events) and _Held.depth == 1 and _in_main_thread()
+
+
+def listen() -> None:
+    """Hear a Ctrl-C that came meanwhile: for the places where the learner that was called is whole."""
+    if pressed():
+        _hear()
+
+
+def stretches(n: int, least: int = 1) -> Iterator[slice]:
+    """Cut n rows into stretches that take less than a second each, and listen after each.
+
+    Their lengths are multiples of `least`, a power of two, and what is left for the last one is no shorter.
+    """
+    first, size = 0, max(FIRST, least)
+    while first < n:
+        stop = first + size if n - first - size >= least else n
+        began = time.perf_counter()
+        yield slice(first, stop)
+        listen()
+        took = time.perf_counter() - began
+        first = stop
+        if took > LONG:
+            size = max(size // 4, least)
+        elif took * GROWTH < LONG:
+            size *= GROWTH

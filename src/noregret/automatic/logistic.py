@@ -15,7 +15,7 @@ from noregret import bounds, validate
 from noregret._types import Array
 from noregret.automatic import reading, report
 from noregret.automatic.adagrad import GRADIENTS
-from noregret.automatic.game import play
+from noregret.automatic.game import forecast, play
 from noregret.automatic.members import RADII, VIRTUAL_WEIGHT, Members, choose
 from noregret.automatic.mixing import reserve
 from noregret.automatic.reading import Reader
@@ -24,6 +24,7 @@ from noregret.automatic.state import LogisticState, kept, start, with_class, wit
 from noregret.base import BLOCK, ONE, OnlineClassifier, is_plain_row
 from noregret.domains import Ball, Competition, RowBall
 from noregret.errors import BadRow, NoBound, NoCertificate
+from noregret.interrupts import listen, stretches
 from noregret.labels import Labels, as_distributions, as_labels
 from noregret.second_order.curvature import SHARP, kappa
 from noregret.second_order.surrogate import helmert
@@ -374,55 +375,71 @@ class OnlineLogisticRegression(OnlineClassifier):
                 Y[met, slots[met]] = 1.0
             if bad.any():
                 weight = np.where(bad, 0.0, weight)
-        self.bad_rows_ += int(np.count_nonzero(bad))
-        if reader.width > self._reader.width:
-            self._widen(reader)
         out = np.empty((len(table), Y.shape[1])) if keep else np.empty((0, 0))
-        self._segments(table, Y, weight, slots, new, out)
+        wider = reader.width > self._reader.width
+        with self._untouched_on_error(wider):  # columns are added for all rows of the call, or for none
+            if wider:
+                self._widen(reader)
+            self._segments(table, Y, weight, bad, slots, new, out)
         place = self._slot_of_place()
         return (out[:, place] if keep else out), Y[:, place]
 
-    def _segments(self, table: Array, Y: Array, weight: Array, slots: np.ndarray, new: list[Any], out: Array) -> None:
+    def _segments(
+        self, table: Array, Y: Array, weight: Array, bad: np.ndarray, slots: np.ndarray, new: list[Any], out: Array
+    ) -> None:
         """Play the rows between those that bring a label never seen, and each of these by itself."""
         at = 0
         for label in new:
             slot = int(self.classes_.size)
             arrival = int(np.argmax((slots == slot) & (weight > 0.0)))
-            self._section(slice(at, arrival), table, Y, weight, out)
+            self._section(slice(at, arrival), table, Y, weight, bad, out)
             kept_for_it = reserve(float(self.state_.tally[ROWS]))
             known = slot
             if slot >= 2:
                 self._add_slot(table[arrival])
             self._name_slot(label)
-            self._section(slice(arrival, arrival + 1), table, Y, weight, out, known)
+            self._run_rows(slice(arrival, arrival + 1), table, Y, weight, bad, out, known)
             if slot >= 2:
                 self.state_.tally[LOSS] -= weight[arrival] * math.log(kept_for_it)
+            listen()
             at = arrival + 1
-        self._section(slice(at, len(table)), table, Y, weight, out)
+        self._section(slice(at, len(table)), table, Y, weight, bad, out)
 
-    def _section(
-        self, rows: slice, table: Array, Y: Array, weight: Array, out: Array, known: int | None = None
+    def _section(self, rows: slice, table: Array, Y: Array, weight: Array, bad: np.ndarray, out: Array) -> None:
+        """Rows that bring no new label, in blocks."""
+        for begin in range(rows.start, rows.stop, BLOCK):
+            for some in stretches(min(BLOCK, rows.stop - begin)):
+                self._run_rows(slice(begin + some.start, begin + some.stop), table, Y, weight, bad, out)
+
+    def _run_rows(
+        self,
+        some: slice,
+        table: Array,
+        Y: Array,
+        weight: Array,
+        bad: np.ndarray,
+        out: Array,
+        known: int | None = None,
     ) -> None:
-        """Rows that bring no new label (or, with `known`, the one that does), in blocks."""
+        """Rows that bring no new label, or, with `known`, the one that does."""
         K = self.state_.slots.size
         reserves = self._open and known is None and self.classes_.size >= 2
         columns = K if known is None else max(2, known)  # what could be named before the label was seen
-        for begin in range(rows.start, rows.stop, BLOCK):
-            some = slice(begin, min(begin + BLOCK, rows.stop))
-            before = float(self.state_.tally[ROWS])
-            said = np.empty((some.stop - some.start, K))
-            self._run_slots(table[some], np.ascontiguousarray(Y[some, :K]), weight[some], said, reserves)
-            if not len(out):
-                continue
-            out[some, :columns] = said[:, :columns]
-            unnamed = out.shape[1] - columns
-            if unnamed:
-                if columns < K:  # as if the class were not there
-                    out[some, :columns] -= np.logaddexp.reduce(said[:, :columns], axis=1, keepdims=True)
-                learned = before + np.cumsum(weight[some] > 0.0) - (weight[some] > 0.0)
-                aside = 1.0 / (learned + 2.0) ** 2
-                out[some, :columns] += np.log1p(-aside)[:, None]
-                out[some, columns:] = np.log(aside / unnamed)[:, None]
+        before = float(self.state_.tally[ROWS])
+        said = np.empty((some.stop - some.start, K))
+        self._run_slots(table[some], np.ascontiguousarray(Y[some, :K]), weight[some], said, reserves)
+        self.bad_rows_ += int(np.count_nonzero(bad[some]))
+        if not len(out):
+            return
+        out[some, :columns] = said[:, :columns]
+        unnamed = out.shape[1] - columns
+        if unnamed:
+            if columns < K:  # as if the class were not there
+                out[some, :columns] -= np.logaddexp.reduce(said[:, :columns], axis=1, keepdims=True)
+            learned = before + np.cumsum(weight[some] > 0.0) - (weight[some] > 0.0)
+            aside = 1.0 / (learned + 2.0) ** 2
+            out[some, :columns] += np.log1p(-aside)[:, None]
+            out[some, columns:] = np.log(aside / unnamed)[:, None]
 
     def _run_slots(self, table: Array, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
         c = self._constants
@@ -446,12 +463,22 @@ class OnlineLogisticRegression(OnlineClassifier):
         self._run_slots(X, Y, weight, out, reserves=False)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        n = len(X)
-        state = self.state_
+        state, c = self.state_, self._constants
         if not state.moments.flags.writeable:  # a state that joblib has mapped into memory
-            self.state_ = LogisticState(*(array.copy() for array in state))
-        self._run_slots(X, np.zeros((n, out.shape[1])), np.zeros(n), out, reserves=False)
-        self.state_ = state
+            state = LogisticState(*(array.copy() for array in state))
+        forecast(
+            state.moments,
+            state.P,
+            state.w,
+            state.tallies,
+            state.weights,
+            state.tables,
+            state.log_weight,
+            X,
+            c.members.regularization,
+            c.helmert,
+            out,
+        )
 
     def _forecasts(self, X: Any) -> Array:
         if "state_" not in self.__dict__:  # scikit-learn's own look takes as long as the forecast
@@ -522,12 +549,12 @@ class OnlineLogisticRegression(OnlineClassifier):
 
     def _add_slot(self, row: Array) -> None:
         """One class more: the members for it, and the state."""
-        before = self._constants.members
-        self._constants = self._constants_for(self.state_.slots.size + 1)
-        state = kept(self.state_, before, self._constants.members)
+        constants = self._constants_for(self.state_.slots.size + 1)
+        state = kept(self.state_, self._constants.members, constants.members)
         x = np.empty((1, state.tables.shape[3]))
         rescale(state.moments.copy(), row[None], np.zeros(1), x)
-        self.state_ = with_class(state, self._constants.members, x[0], self._settings.fit_intercept)
+        state = with_class(state, constants.members, x[0], self._settings.fit_intercept)
+        self._constants, self.state_ = constants, state
 
     def _name_slot(self, label: Any) -> None:
         """The first slot without a class takes the label; `classes_` stays sorted where labels can be."""

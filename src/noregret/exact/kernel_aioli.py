@@ -17,7 +17,7 @@ from noregret.base import OnlineLearner
 from noregret.domains import Ball, Competition
 from noregret.errors import BadRow, NoBound
 from noregret.exact.kernels import RBF, Kernel
-from noregret.interrupts import uninterrupted
+from noregret.interrupts import listen, pressed, uninterrupted
 from noregret.second_order import aioli, curvature
 from noregret.second_order.aioli import AIOLIConstants
 from noregret.second_order.algebra import dot
@@ -289,6 +289,10 @@ class KernelAIOLI(SurrogateClassifier):
 
     # ------------------------------------------------------------------ the game
 
+    @property
+    def _least_rows(self) -> int:
+        return 1  # it has no panels
+
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         if isinstance(self.state_, ExactState):
             self._run_exactly(self.state_, X, Y, weight, out)
@@ -349,6 +353,10 @@ class KernelAIOLI(SurrogateClassifier):
             growth = update(triangle, roots, alpha, h, n, q, lam, a, T, y, kap, weight[t])
             record(tally, weight[t], weight[t] * loss, growth, size)
             n += 1
+            if pressed():
+                parts = rows[:n], roots[:n], triangle[: n * (n + 1) // 2], alpha[:n], tally
+                self.state_ = ExactState(*(part.copy() for part in parts))
+                listen()
         self.state_ = ExactState(rows, roots, triangle, alpha, tally)
 
     def _features(self, state: FeatureState, X: Array, weight: Array) -> Array:

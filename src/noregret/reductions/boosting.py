@@ -16,7 +16,7 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.base import ONE, OnlineClassifier
 from noregret.errors import BadRow, NoBound, NoCertificate
-from noregret.interrupts import uninterrupted
+from noregret.interrupts import listen, uninterrupted
 from noregret.losses import leader, softmax
 from noregret.reductions import boost_regression as regression
 from noregret.reductions.weak import COMPILED, COUNT, MEAN, SQUARE, WeakLearner, Weighted, hear, new_memory, say
@@ -175,6 +175,7 @@ class OnlineBoosting(OnlineClassifier):
             return
         for t in range(X.shape[0]):
             self._run_row(X[t], Y[t], float(weight[t]), out[t])
+            listen()
 
     def _forecast(self, X: Array, out: Array) -> None:
         self._run(X, np.zeros(out.shape), np.zeros(X.shape[0]), out)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from noregret import validate
 from noregret.base import OnlineClassifier
 from noregret.errors import NoBound, NoCertificate
-from noregret.second_order import curvature
+from noregret.second_order import curvature, panels
 from noregret.second_order.surrogate import (
     ROUNDING_SHOWS,
     ROUNDING_SHOWS_IN_SINGLE,
@@ -86,6 +86,10 @@ class SurrogateClassifier(OnlineClassifier):
 
     def _start(self, n_features: int, n_classes: int) -> SurrogateState:
         return start((n_classes - 1) * n_features, self._constants.regularization, self.precision == "single")
+
+    @property
+    def _least_rows(self) -> int:
+        return panels.least_rows(self.state_.w.size)
 
     def _merged(self, states: Sequence[Any], common: Any) -> Any:
         return merged(states, common)

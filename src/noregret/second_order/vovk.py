@@ -144,6 +144,10 @@ class VovkAzouryWarmuth(OnlineRegressor):
             regularization=self._constants.regularization,
         )
 
+    @property
+    def _least_rows(self) -> int:
+        return panels.least_rows(self.state_.w.size)
+
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         P, w, tally = self.state_
         lam = self._constants.regularization
