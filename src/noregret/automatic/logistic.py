@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -377,7 +378,8 @@ class OnlineLogisticRegression(OnlineClassifier):
                 weight = np.where(bad, 0.0, weight)
         out = np.empty((len(table), Y.shape[1])) if keep else np.empty((0, 0))
         wider = reader.width > self._reader.width
-        with self._untouched_on_error(wider):  # columns are added for all rows of the call, or for none
+        # columns are added for all rows of the call, or for none
+        with self._untouched_on_error(learns=True) if wider else nullcontext():
             if wider:
                 self._widen(reader)
             self._segments(table, Y, weight, bad, slots, new, out)

@@ -158,7 +158,7 @@ class GAF(SurrogateClassifier):
             )
         validate.whole("n_samples", self.n_samples, 1)
         validate.whole("random_state", self.random_state, 0)
-        points = np.empty((int(self.n_samples), n_classes - 1))
+        points = np.zeros((int(self.n_samples), n_classes - 1))
         if method == "sobol":
             points = sobol_points(int(self.n_samples), n_classes - 1, int(self.random_state))
         return METHODS[method], points, int(self.random_state)
@@ -179,7 +179,8 @@ class GAF(SurrogateClassifier):
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c, H = self._constants, helmert(self._n_classes)
-        numbers = (H, c.regularization, c.radius, c.code, c.number, c.feature_bound, c.method, c.points, c.seed, c.mu)
+        points = c.points.copy()  # fresh draws are written into it, and copies of a learner share its constants
+        numbers = (H, c.regularization, c.radius, c.code, c.number, c.feature_bound, c.method, points, c.seed, c.mu)
         P, w, tally = self.state_
         r = self._n_classes - 1
         if not panels.pays(w.size, X.shape[0]):
@@ -189,7 +190,7 @@ class GAF(SurrogateClassifier):
 
     def _forecast(self, X: Array, out: Array) -> None:
         c = self._constants
-        points = c.points.copy()  # fresh draws are written into it
+        points = c.points.copy()  # as above
         forecast_block(*self.state_, X, helmert(self._n_classes), c.regularization, c.method, points, c.seed, c.mu, out)
 
 
