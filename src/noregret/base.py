@@ -251,11 +251,8 @@ class OnlineLearner(TakesTurns, BaseEstimator, ABC):
         )
 
     @contextmanager
-    def _untouched_on_error(self, learns: bool = False) -> Iterator[None]:
-        """What is done within is done as a whole, or not at all; with `learns` although it changes the state."""
+    def _untouched_on_error(self) -> Iterator[None]:
         before = dict(self.__dict__)
-        if learns:
-            before["state_"] = type(self.state_)(*(array.copy() for array in self.state_))
         try:
             yield
         except BaseException:

@@ -17,6 +17,7 @@ from noregret.second_order.curvature import SHARP
 from noregret.second_order.surrogate import four_pay, in_four
 
 AT_ONCE = 256  # rows that a member meets before the next one does: its matrices stay in the cache
+ENTRIES = 2**22  # of rows and forecasts that are kept meanwhile
 
 newton_run, adagrad_run, aioli_run, folklore_run = newton.run, adagrad.run, aioli.run, folklore.run
 newton_forecast, adagrad_forecast = newton.forecast_block, adagrad.forecast_block
@@ -58,10 +59,10 @@ def play(
     """
     M, N, R = P.shape[0], matrices.shape[0], tables.shape[0]
     n, K, d = X.shape[0], Y.shape[1], tables.shape[3]
-    m = min(n, AT_ONCE)
+    m = min(n, AT_ONCE, max(1, ENTRIES // (d + (M + N + R) * K)))
     Z, logits, sizes = np.empty((m, d)), np.empty((M + N + R, m, K)), np.empty(m)
-    for start in range(0, n, AT_ONCE):
-        stop = min(n, start + AT_ONCE)
+    for start in range(0, n, max(m, 1)):
+        stop = min(n, start + m)
         rows, Ys, ws = Z[: stop - start], Y[start:stop], weight[start:stop]
         rescale(moments, X[start:stop], ws, rows)
         for t in range(stop - start):
@@ -108,10 +109,10 @@ def forecast(
     """What `play` forecasts of rows of weight 0, from a state that other threads may be reading too."""
     M, N, R = P.shape[0], weights.shape[0], tables.shape[0]
     n, K, d = X.shape[0], out.shape[1], tables.shape[3]
-    m = min(n, AT_ONCE)
+    m = min(n, AT_ONCE, max(1, ENTRIES // (d + (M + N + R) * K)))
     Z, logits, nothing = np.empty((m, d)), np.empty((M + N + R, m, K)), np.zeros(m)
-    for start in range(0, n, AT_ONCE):
-        stop = min(n, start + AT_ONCE)
+    for start in range(0, n, max(m, 1)):
+        stop = min(n, start + m)
         rows = Z[: stop - start]
         rescale(moments, X[start:stop], nothing, rows)
         for i in range(M):

@@ -267,7 +267,7 @@ class BanditReduction(BanditLearner):
     def _teach(self, row: Array, k: int, weight: float = 1.0) -> None:
         """The base learns that class k is the label of the row."""
         base = self.base_
-        base._run(row, base._labels.one_hot[k : k + 1], np.array([weight]), base._new_forecasts(1))
+        base._run(row, base._labels.target(k), np.array([weight]), base._new_forecasts(1))
 
 
 def drawn(p: Array, u: float) -> int:

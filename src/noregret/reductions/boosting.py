@@ -20,9 +20,11 @@ from noregret.interrupts import listen, uninterrupted
 from noregret.losses import leader, softmax
 from noregret.reductions import boost_regression as regression
 from noregret.reductions.weak import COMPILED, COUNT, MEAN, SQUARE, WeakLearner, Weighted, hear, new_memory, say
+from noregret.spread import joined, standardised
 from noregret.tally import ROWS, TALLIES, record, require_unit_weights
 
 LARGEST = 1e150
+FARTHEST = 1e100  # standard deviations: sums of their squares are numbers
 begin, learn, move = regression.begin, regression.learn, regression.move
 
 
@@ -38,7 +40,7 @@ class BoostingConstants:
 class BoostingState(NamedTuple):
     """What the stages have learned; a row a stage."""
 
-    moments: Array  # (3, d) count, mean and sum of squared deviations of the columns
+    moments: Array  # (3, d) count, mean and sum of squared deviations of the columns: see spread.py
     memory: Array  # of compiled weak learners: see weak.py
     regression: Array  # (N, 6): see boost_regression.py
     log_weight: Array  # (N,) of Hedge: minus the mistakes
@@ -352,8 +354,8 @@ def score(
 def standardise(moments: Array, x: Array, z: Array) -> None:
     """Features by the means and deviations of the rows before."""
     for j in range(x.size):
-        spread = moments[SQUARE, j]
-        z[j] = (x[j] - moments[MEAN, j]) * math.sqrt(moments[COUNT, j] / spread) if spread > 0.0 else 0.0
+        away = standardised(moments[SQUARE, j], x[j] - moments[MEAN, j], moments[COUNT, j])
+        z[j] = min(max(away, -FARTHEST), FARTHEST)
 
 
 @kernel
@@ -420,4 +422,4 @@ def run(
             moments[COUNT, j] += 1.0
             away = X[t, j] - moments[MEAN, j]
             moments[MEAN, j] += away / moments[COUNT, j]
-            moments[SQUARE, j] += away * (X[t, j] - moments[MEAN, j])
+            moments[SQUARE, j] = joined(moments[SQUARE, j], away, X[t, j] - moments[MEAN, j], 1.0)
