@@ -30,12 +30,12 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Competition
 from noregret.errors import BadRow, NoBound
-from noregret.interrupts import stretches
+from noregret.interrupts import stretches, uninterrupted
 from noregret.labels import Labels
 from noregret.losses import softmax, softmax_of_two
 from noregret.rows import SparseRows
 from noregret.tally import LOSS
-from noregret.turns import TakesTurns
+from noregret.turns import TakesTurns, alone
 
 BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labels and forecasts take
 ONE = np.ones(1)
@@ -159,6 +159,7 @@ class OnlineLearner(TakesTurns, BaseEstimator, ABC):
     _reads_tables: ClassVar[bool] = False  # tables with columns of text
     _copies: ClassVar[bool] = False  # of one learner, the parameter, are those that learn
     _inner_loop: ClassVar[str] = "_run"  # the method that a run calls with every block
+    _one_step: ClassVar[bool] = False  # whether `_run` learns one row by one compiled call, which nothing interrupts
     _parts: int = 1  # the learners that were merged into this one
     _holds: ClassVar[dict[str, str]] = {}  # parameter with a list of learners -> attribute with those that learn
 
@@ -214,7 +215,7 @@ class OnlineLearner(TakesTurns, BaseEstimator, ABC):
         return out
 
     def _run_block(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
-        for rows in stretches(X.shape[0], self._least_rows):
+        for rows in stretches(X.shape[0], self._least_rows, bool(self._holds)):
             self._run(X[rows], Y[rows], weight[rows], out[rows])
 
     def _begin(self, n_features: int) -> None:
@@ -319,11 +320,16 @@ class OnlineLearner(TakesTurns, BaseEstimator, ABC):
         self._forecast(row, out)
         return out
 
+    @alone
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row. (A classifier's first needs `classes`, unless a block has been learned before.)"""
         if "state_" in self.__dict__:
-            row = self._row(x)
-            self._run(row, self._target(y, classes), ONE, self._new_forecasts(1))
+            row, target, out = self._row(x), self._target(y, classes), self._new_forecasts(1)
+            if self._one_step:
+                self._run(row, target, ONE, out)
+                return
+            with uninterrupted():
+                self._run(row, target, ONE, out)
         else:
             block = x if sparse.issparse(x) else np.reshape(x, (1, -1))
             self.partial_fit(block, np.asarray(y)[None, :] if np.ndim(y) == 1 else [y], classes)

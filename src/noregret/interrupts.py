@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # what `signal` wraps around it takes longer than learning a row
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ContextDecorator
+from threading import get_ident, main_thread
 from typing import Any
 
 SIGINT = int(signal.SIGINT)
-FIRST = 32  # rows of the first stretch
+FIRST, FIRST_OF_SLOW = 256, 32  # rows of the first stretch
 GROWTH = 16
 LONG = 0.5  # seconds in which Ctrl-C should be heard
 
@@ -39,10 +39,6 @@ def _hear() -> None:
     _Held.handler(*event)
 
 
-def _in_main_thread() -> bool:
-    return threading.get_ident() == threading.main_thread().ident
-
-
 class uninterrupted(ContextDecorator):  # noqa: N801 (read like a function)
     """What is done within, or by a function so decorated, is done to its end; only then is the interrupt heard.
 
@@ -53,7 +49,7 @@ class uninterrupted(ContextDecorator):  # noqa: N801 (read like a function)
     """
 
     def __enter__(self) -> None:
-        if not _in_main_thread():
+        if get_ident() != main_thread().ident:
             return
         if _Held.depth == 0:
             handler = _signal.getsignal(SIGINT)
@@ -64,7 +60,7 @@ class uninterrupted(ContextDecorator):  # noqa: N801 (read like a function)
         _Held.depth += 1
 
     def __exit__(self, *error: Any) -> None:
-        if not _in_main_thread():
+        if get_ident() != main_thread().ident:
             return
         _Held.depth -= 1
         if _Held.depth == 0 and _Held.handler is not None:
@@ -75,7 +71,7 @@ class uninterrupted(ContextDecorator):  # noqa: N801 (read like a function)
 
 def pressed() -> bool:
     """Whether Ctrl-C waits to be heard, and the learner that is asked may be left."""
-    return bool(_Held.events) and _Held.depth == 1 and _in_main_thread()
+    return bool(_Held.events) and _Held.depth == 1 and get_ident() == main_thread().ident
 
 
 def listen() -> None:
@@ -84,12 +80,13 @@ def listen() -> None:
         _hear()
 
 
-def stretches(n: int, least: int = 1) -> Iterator[slice]:
+def stretches(n: int, least: int = 1, slow: bool = False) -> Iterator[slice]:
     """Cut n rows into stretches that take less than a second each, and listen after each.
 
-    Their lengths are multiples of `least`, a power of two, and what is left for the last one is no shorter.
+    Their lengths are multiples of `least`, a power of two, and what is left for the last one is no shorter. The first
+    is short for who may be `slow`.
     """
-    first, size = 0, max(FIRST, least)
+    first, size = 0, max(FIRST_OF_SLOW if slow else FIRST, least)
     while first < n:
         stop = first + size if n - first - size >= least else n
         began = time.perf_counter()

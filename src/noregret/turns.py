@@ -11,6 +11,7 @@ its own prediction. Waiting is by short sleeps. So there is no one to be woken, 
 from __future__ import annotations
 
 import inspect
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from contextlib import contextmanager
 from functools import wraps
 from threading import get_ident
 from typing import Any
+from weakref import WeakSet
 
 from noregret.interrupts import listen, uninterrupted
 
@@ -25,13 +27,16 @@ LEARNING = frozenset({"fit", "partial_fit", "predict_then_learn", "learn_one", "
 OF_PARAMETERS = frozenset({"get_params", "set_params"})
 SHORTEST, LONGEST = 5e-5, 1e-3  # seconds between two looks whether it is one's turn
 WRITER = 0
+GONE = -1  # the writer of a learner that a fork has copied in the middle of an update
 _creating = threading.Lock()
+_turns: WeakSet[Turn] = WeakSet()
+_quiet = uninterrupted()
 
 
 class Turn:
     """Who is at a learner. Each change of it is one step of the interpreter, which no other thread divides."""
 
-    __slots__ = ("readers", "waiting", "writer")
+    __slots__ = ("__weakref__", "readers", "waiting", "writer")
 
     def __init__(self) -> None:
         self.readers: list[int] = []  # threads that predict, once for each call
@@ -40,13 +45,14 @@ class Turn:
 
     def wait_to_read(self, me: int) -> None:
         """Wait until no other thread learns; `me` is among the readers before and after, whatever happens."""
+        self._require_whole()
         if self.writer.get(WRITER) == me or self.readers.count(me) > 1:
             return  # inside a call of one's own
-        self.waiting.append(me)
-        try:
+        try:  # what is put back has been the first call within: before it, Ctrl-C is not heard
+            self.waiting.append(me)
             while self.writer:
-                self.readers.remove(me)
                 try:
+                    self.readers.remove(me)
                     _sleep_while(lambda: bool(self.writer))
                 finally:
                     self.readers.append(me)
@@ -55,6 +61,7 @@ class Turn:
 
     def wait_to_write(self, me: int) -> None:
         """Become the writer, and wait until no other thread predicts."""
+        self._require_whole()
         reads = me in self.readers
 
         def taken() -> bool:
@@ -69,6 +76,32 @@ class Turn:
 
         _sleep_while(taken)
         _sleep_while(lambda: any(reader != me for reader in list(self.readers)))
+
+    def _require_whole(self) -> None:
+        if self.writer.get(WRITER) == GONE:
+            raise RuntimeError(
+                "this process was forked while another thread learned with this learner, and holds half an update of "
+                "it. Start processes by spawn or forkserver, or load the learner from a file."
+            )
+
+    def forked(self) -> None:
+        """Forget the threads that are not in this process."""
+        me = get_ident()
+        for threads in (self.readers, self.waiting):
+            threads[:] = [thread for thread in threads if thread == me]
+        if self.writer.get(WRITER, me) != me:
+            self.writer[WRITER] = GONE
+
+
+def _after_fork() -> None:
+    global _creating
+    _creating = threading.Lock()
+    for turn in _turns:
+        turn.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _sleep_while(busy: Callable[[], bool]) -> None:
@@ -87,6 +120,7 @@ def turn_of(learner: Any) -> Turn:
         with _creating:
             if not hasattr(learner, "_turn"):
                 learner._turn = Turn()
+                _turns.add(learner._turn)
             return learner._turn
 
 
@@ -121,23 +155,34 @@ def reading(learner: Any) -> Iterator[None]:
         turn.readers.remove(me)
 
 
-def learns(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """A verb that learns: one thread at a time, and no Ctrl-C but where the learner is whole."""
+def alone(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """A verb that changes the learner: one thread at a time. It sees to Ctrl-C itself."""
 
     @wraps(verb)
     def in_turn(self: Any, *args: Any, **kwargs: Any) -> Any:
         turn, me = turn_of(self), get_ident()
         writer = turn.writer
-        with uninterrupted():
-            if writer.get(WRITER) == me:  # part of a call that learns already
-                return verb(self, *args, **kwargs)
-            try:
-                if turn.waiting or writer.setdefault(WRITER, me) != me or turn.readers:
-                    turn.wait_to_write(me)
-                return verb(self, *args, **kwargs)
-            finally:
-                if writer and writer[WRITER] == me:
-                    del writer[WRITER]
+        if writer.get(WRITER) == me:  # part of a call that learns already
+            return verb(self, *args, **kwargs)
+        try:
+            if turn.waiting or writer.setdefault(WRITER, me) != me or turn.readers:
+                turn.wait_to_write(me)
+            return verb(self, *args, **kwargs)
+        finally:  # without a call before the lock is free: after each, Ctrl-C may be heard
+            if writer and writer[WRITER] == me:
+                del writer[WRITER]
+
+    return takes_its_turn(in_turn)
+
+
+def learns(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """A verb that learns: one thread at a time, and no Ctrl-C but where the learner is whole."""
+    locked = alone(verb)
+
+    @wraps(verb)
+    def in_turn(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with _quiet:
+            return locked(self, *args, **kwargs)
 
     return takes_its_turn(in_turn)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from typing import Any
 
@@ -21,4 +22,8 @@ def held(found: Any) -> Any:
         return repr(found)
     if isinstance(found, types.FunctionType | type) or not hasattr(found, "__dict__"):
         return found
+    if dataclasses.is_dataclass(found):  # which may have computed more from its fields
+        return type(found).__name__, {
+            field.name: held(getattr(found, field.name)) for field in dataclasses.fields(found)
+        }
     return type(found).__name__, held(vars(found))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -163,6 +164,7 @@ def timed(seconds: float) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def short_stretches(monkeypatch):
     monkeypatch.setattr(interrupts, "FIRST", 2)
+    monkeypatch.setattr(interrupts, "FIRST_OF_SLOW", 2)
     monkeypatch.setattr(interrupts, "LONG", 0.0)
 
 
@@ -194,10 +196,71 @@ def test_any_moment_leaves_a_prefix(cases):
     for rng in cases:
         name, game = drawn_game(rng)
         seed = int(rng.integers(1 << 31))
-        calm = np.random.default_rng(seed)
-        before = int(calm.integers(0, game.n))
+        before = int(np.random.default_rng(seed).integers(0, game.n))
         learner = game.prefix(before, 0)
         with pressing(0) as presses:
             game.learn(learner, before, game.n)
         moments = presses.moments
         play(game, name, np.random.default_rng(seed), lambda part, moments=moments: pressing(1 + int(part * moments)))
+
+
+def test_signals_at_random_times_leave_a_prefix(cases):
+    """By a clock, without looking where they come."""
+    for rng in cases:
+        name, game = drawn_game(rng)
+        seed = int(rng.integers(1 << 31))
+        before = int(np.random.default_rng(seed).integers(0, game.n))
+        learner = game.prefix(before, 0)
+        began = time.perf_counter()
+        game.learn(learner, before, game.n)
+        took = time.perf_counter() - began
+        play(game, name, np.random.default_rng(seed), lambda part, took=took: timed(1e-6 + part * took))
+
+
+def test_fit_is_done_or_not(cases):
+    """Who fits anew keeps what was learned before until all is learned."""
+    for rng in cases:
+        subject = SUBJECTS[int(rng.integers(len(SUBJECTS)))]
+        if not hasattr(subject.learner, "fit"):
+            continue
+        X, y = subject.stream(rng, N_ROWS, 3)
+        old, learner = (subject.new().fit(X[:4], y[:4], **subject.first) for _ in range(2))
+        new = subject.new().fit(X, y, **subject.first)
+        with pressing(0) as presses:
+            subject.new().fit(X, y, **subject.first)
+        try:
+            with pressing(1 + int(rng.integers(presses.moments))):
+                learner.fit(X, y, **subject.first)
+        except KeyboardInterrupt:
+            pass
+        assert held(vars(learner)) in (held(vars(old)), held(vars(new))), str(subject)
+
+
+@pytest.mark.parametrize("learner", [FTRL(), KernelAIOLI(), Mixture([FTRL(), KernelAIOLI()])], ids=str)
+def test_slow_learners_hear_within_a_second(learner, monkeypatch):
+    monkeypatch.setattr(interrupts, "FIRST_OF_SLOW", 32)
+    monkeypatch.setattr(interrupts, "LONG", 0.5)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100_000, 4)) / 2.0, rng.integers(0, 2, 100_000)
+    own = clone(learner).partial_fit(X[:50], y[:50])
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), timed(0.3):
+        own.partial_fit(X, y)
+    assert time.monotonic() - began < 3.0  # on a machine that has other things to do
+    assert 50 < own.state_.tally[0] < 100_000
+
+
+def test_a_handler_that_goes_on_is_heard_once_and_changes_nothing():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    for learner in (AIOLI(), FTRL(), KernelAIOLI(), Mixture([AIOLI(), FTRL()])):
+        calm, heard = clone(learner).fit(X[:2], [0, 1]), []
+        own = clone(learner).fit(X[:2], [0, 1])
+        before = signal.signal(signal.SIGINT, lambda *event, heard=heard: heard.append(event))
+        try:
+            with pressing(20):
+                own.partial_fit(X, y)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        assert len(heard) == 1
+        assert held(vars(own)) == held(vars(calm.partial_fit(X, y)))

@@ -6,6 +6,7 @@ import copy
 import inspect
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -14,17 +15,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from held import held
 from sklearn.base import clone
 from subjects import SUBJECTS, Subject, every_subject, public_learners
 
+import noregret
 from noregret import AIOLI, GAF, Mixture, OnlineLogisticRegression, fit_sharded, load
 from noregret.turns import LEARNING, OF_PARAMETERS, WRITER, Turn, turn_of
 
 N_ROWS = 12
-STRANGER = -1  # a thread that is none
+STRANGER = 1  # a thread that is none
 
 
 @pytest.fixture
@@ -344,3 +347,25 @@ def test_workers_of_one_learner_have_their_own_room():
     learner = GAF(radius=1.0, expectation="monte-carlo", n_samples=64)
     one, more = (fit_sharded(learner, X, y, 4, n_jobs=jobs) for jobs in (1, 4))
     assert held(one.state_) == held(more.state_)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_forgets_the_threads_it_leaves_behind():
+    learner = AIOLI().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    turn = turn_of(learner)
+    turn.readers.append(STRANGER)
+    turn.forked()
+    learner.partial_fit([[0.0, 1.0]], [0])
+    turn.writer[WRITER] = STRANGER - 1
+    turn.forked()
+    for verb in (learner.predict, lambda rows: learner.partial_fit(rows, [0])):
+        with pytest.raises(RuntimeError, match="forked"):
+            verb([[0.0, 1.0]])
+
+
+def test_no_process_is_forked():
+    """BLAS hangs in a fork that is made while another thread is in it: joblib's own workers are started anew."""
+    sources = Path(noregret.__file__).parent.rglob("*.py")
+    found = [path for path in sources if re.search(r"multiprocessing|ProcessPool|os\.fork\(", path.read_text())]
+    assert not found
+    assert type(joblib.Parallel(2)._backend).__name__ == "LokyBackend"

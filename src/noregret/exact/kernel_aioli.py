@@ -128,6 +128,7 @@ class KernelAIOLI(SurrogateClassifier):
 
     state_: ExactState | FeatureState  # type: ignore[assignment]
     _constants: KernelConstants
+    _one_step = False
     _binary_only = True
     _logits_per_weight: ClassVar[float] = 0.5
     _growing = ("X", "roots", "triangle", "alpha")

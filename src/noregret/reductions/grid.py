@@ -88,7 +88,7 @@ class Stack(TakesTurns):
 
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         members = self.learners_
-        for some in stretches(len(Y), max(member._least_rows for member in members)):
+        for some in stretches(len(Y), max(member._least_rows for member in members), slow=True):
             with uninterrupted():
                 stack.run(members, X[some], [Y[some]] * len(members), weight[some], out[:, some])
 

@@ -58,6 +58,7 @@ class SurrogateClassifier(OnlineClassifier):
     precision: str = "double"
     state_: SurrogateState
     _constants: Constants
+    _one_step = True
     # Comparators reach logits of size C = radius |x| times this: 1/2 where the weights give the margin z_1 - z_0.
     _logits_per_weight: ClassVar[float] = 1.0
 

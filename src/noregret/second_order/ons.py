@@ -93,6 +93,7 @@ class ONS(OnlineClassifier):
 
     state_: ONSState
     _constants: ONSConstants
+    _one_step = True
 
     def __init__(
         self,

@@ -92,6 +92,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
 
     state_: VovkState
     _constants: VovkConstants
+    _one_step = True
 
     def __init__(self, regularization: float = 1.0) -> None:
         self.regularization = regularization
