@@ -25,18 +25,24 @@ LONG = 0.5  # seconds in which Ctrl-C should be heard
 class _Held:
     """The interrupts of the main thread, which is the only one that Python interrupts."""
 
-    depth = 0
-    handler: Any = None
-    events: list[Any] = []
+    __slots__ = ("depth", "events", "handler")
+
+    def __init__(self) -> None:
+        self.depth = 0  # of `uninterrupted` in one another
+        self.handler: Any = None
+        self.events: list[Any] = []
+
+
+_held = _Held()
 
 
 def _hold(*event: Any) -> None:
-    _Held.events.append(event)
+    _held.events.append(event)
 
 
 def _hear() -> None:
-    event, _Held.events = _Held.events[0], []
-    _Held.handler(*event)
+    event, _held.events = _held.events[0], []
+    _held.handler(*event)
 
 
 class uninterrupted(ContextDecorator):  # noqa: N801 (read like a function)
@@ -51,27 +57,27 @@ class uninterrupted(ContextDecorator):  # noqa: N801 (read like a function)
     def __enter__(self) -> None:
         if get_ident() != main_thread().ident:
             return
-        if _Held.depth == 0:
+        if _held.depth == 0:
             handler = _signal.getsignal(SIGINT)
-            _Held.events = []
-            _Held.handler = handler if callable(handler) else None
-            if _Held.handler is not None:
+            _held.events = []
+            _held.handler = handler if callable(handler) else None
+            if _held.handler is not None:
                 _signal.signal(SIGINT, _hold)
-        _Held.depth += 1
+        _held.depth += 1
 
     def __exit__(self, *error: Any) -> None:
         if get_ident() != main_thread().ident:
             return
-        _Held.depth -= 1
-        if _Held.depth == 0 and _Held.handler is not None:
-            _signal.signal(SIGINT, _Held.handler)
-            if _Held.events:
+        _held.depth -= 1
+        if _held.depth == 0 and _held.handler is not None:
+            _signal.signal(SIGINT, _held.handler)
+            if _held.events:
                 _hear()
 
 
 def pressed() -> bool:
     """Whether Ctrl-C waits to be heard, and the learner that is asked may be left."""
-    return bool(_Held.events) and _Held.depth == 1 and get_ident() == main_thread().ident
+    return bool(_held.events) and _held.depth == 1 and get_ident() == main_thread().ident
 
 
 def listen() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from held import held
+from sklearn.base import clone
 from subjects import SUBJECTS, Subject
 
 from noregret import (
