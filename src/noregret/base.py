@@ -30,10 +30,12 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Competition
 from noregret.errors import BadRow, NoBound
+from noregret.interrupts import stretches, uninterrupted
 from noregret.labels import Labels
 from noregret.losses import softmax, softmax_of_two
 from noregret.rows import SparseRows
 from noregret.tally import LOSS
+from noregret.turns import TakesTurns, alone
 
 BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labels and forecasts take
 ONE = np.ones(1)
@@ -52,7 +54,7 @@ LEARNED = {  # of one run
 }
 
 
-class OnlineLearner(BaseEstimator, ABC):
+class OnlineLearner(TakesTurns, BaseEstimator, ABC):
     """A learner that meets its rows one at a time: forecast, see the label, suffer the loss, update."""
 
     state_: Any
@@ -106,6 +108,11 @@ class OnlineLearner(BaseEstimator, ABC):
         if "parts" in aside:
             self._parts = int(aside["parts"])
 
+    @property
+    def _least_rows(self) -> int:
+        """Blocks cut at multiples of this, a power of two, give the same bits; but for 1, none may be shorter."""
+        return 1
+
     def _iterate(self) -> Array | None:
         """The weights that forecast, where the forecast is linear in the row.
 
@@ -152,6 +159,7 @@ class OnlineLearner(BaseEstimator, ABC):
     _reads_tables: ClassVar[bool] = False  # tables with columns of text
     _copies: ClassVar[bool] = False  # of one learner, the parameter, are those that learn
     _inner_loop: ClassVar[str] = "_run"  # the method that a run calls with every block
+    _one_step: ClassVar[bool] = False  # whether `_run` learns one row by one compiled call, which nothing interrupts
     _parts: int = 1  # the learners that were merged into this one
     _holds: ClassVar[dict[str, str]] = {}  # parameter with a list of learners -> attribute with those that learn
 
@@ -203,8 +211,12 @@ class OnlineLearner(BaseEstimator, ABC):
         for i in range(0, X.shape[0], BLOCK):
             block = slice(i, i + BLOCK)
             forecasts = out[block] if keep else out[: X.shape[0] - i]
-            self._run(X[block], Y[block], weight[block], forecasts)
+            self._run_block(X[block], Y[block], weight[block], forecasts)
         return out
+
+    def _run_block(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
+        for rows in stretches(X.shape[0], self._least_rows, bool(self._holds)):
+            self._run(X[rows], Y[rows], weight[rows], out[rows])
 
     def _begin(self, n_features: int) -> None:
         self._constants = self._prepare(n_features, self._n_classes)
@@ -308,11 +320,16 @@ class OnlineLearner(BaseEstimator, ABC):
         self._forecast(row, out)
         return out
 
+    @alone
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row. (A classifier's first needs `classes`, unless a block has been learned before.)"""
         if "state_" in self.__dict__:
-            row = self._row(x)
-            self._run(row, self._target(y, classes), ONE, self._new_forecasts(1))
+            row, target, out = self._row(x), self._target(y, classes), self._new_forecasts(1)
+            if self._one_step:
+                self._run(row, target, ONE, out)
+                return
+            with uninterrupted():
+                self._run(row, target, ONE, out)
         else:
             block = x if sparse.issparse(x) else np.reshape(x, (1, -1))
             self.partial_fit(block, np.asarray(y)[None, :] if np.ndim(y) == 1 else [y], classes)

@@ -11,3 +11,7 @@ class NoCertificate(ValueError):
 
 class NoBound(ValueError):
     """An assumption of the theorem does not hold, so its bound says nothing."""
+
+
+class TooLarge(ValueError, MemoryError):
+    """What is asked for does not fit into memory; nothing was changed."""

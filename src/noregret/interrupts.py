@@ -1,20 +1,51 @@
-"""Ctrl-C waits until an update is done, so that nothing is left half updated.
+"""Ctrl-C waits until an update is whole, so that a learner is never left half updated.
 
-Compiled code is not interrupted. An update of several steps is: a panel of rows, the members of a mixture one after
-another.
+Compiled code is not interrupted, but an update of several steps is: labels taken in, a panel of rows, the members of a
+mixture one after another. Every call that learns is `uninterrupted` (`turns.learns`) and says where its learner is
+whole and may be left: there it calls `listen`, or it cuts its rows into `stretches`. Inside another `uninterrupted`
+step, as that of a mixture around its members, `listen` does nothing: the member is whole there and the mixture is not.
 """
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # what `signal` wraps around it takes longer than learning a row
 import signal
-import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
+from threading import get_ident, main_thread
 from typing import Any
 
+SIGINT = int(signal.SIGINT)
+FIRST, FIRST_OF_SLOW = 256, 32  # rows of the first stretch
+GROWTH = 16
+LONG = 0.5  # seconds in which Ctrl-C should be heard
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
+
+class _Held:
+    """The interrupts of the main thread, which is the only one that Python interrupts."""
+
+    __slots__ = ("depth", "events", "handler")
+
+    def __init__(self) -> None:
+        self.depth = 0  # of `uninterrupted` in one another
+        self.handler: Any = None
+        self.events: list[Any] = []
+
+
+_held = _Held()
+
+
+def _hold(*event: Any) -> None:
+    _held.events.append(event)
+
+
+def _hear() -> None:
+    event, _held.events = _held.events[0], []
+    _held.handler(*event)
+
+
+class uninterrupted(ContextDecorator):  # noqa: N801 (read like a function)
     """What is done within, or by a function so decorated, is done to its end; only then is the interrupt heard.
 
     >>> with uninterrupted():
@@ -22,15 +53,54 @@ def uninterrupted() -> Iterator[None]:
     >>> total
     45
     """
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield  # Python interrupts the main thread alone
-        return
-    heard: list[Any] = []
-    signal.signal(signal.SIGINT, lambda *event: heard.append(event))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if heard:
-            handler(*heard[0])
+
+    def __enter__(self) -> None:
+        if get_ident() != main_thread().ident:
+            return
+        if _held.depth == 0:
+            handler = _signal.getsignal(SIGINT)
+            _held.events = []
+            _held.handler = handler if callable(handler) else None
+            if _held.handler is not None:
+                _signal.signal(SIGINT, _hold)
+        _held.depth += 1
+
+    def __exit__(self, *error: Any) -> None:
+        if get_ident() != main_thread().ident:
+            return
+        _held.depth -= 1
+        if _held.depth == 0 and _held.handler is not None:
+            _signal.signal(SIGINT, _held.handler)
+            if _held.events:
+                _hear()
+
+
+def pressed() -> bool:
+    """Whether Ctrl-C waits to be heard, and the learner that is asked may be left."""
+    return bool(_held.events) and _held.depth == 1 and get_ident() == main_thread().ident
+
+
+def listen() -> None:
+    """Hear a Ctrl-C that came meanwhile: for the places where the learner that was called is whole."""
+    if pressed():
+        _hear()
+
+
+def stretches(n: int, least: int = 1, slow: bool = False) -> Iterator[slice]:
+    """Cut n rows into stretches that take less than a second each, and listen after each.
+
+    Their lengths are multiples of `least`, a power of two, and what is left for the last one is no shorter. The first
+    is short for who may be `slow`.
+    """
+    first, size = 0, max(FIRST_OF_SLOW if slow else FIRST, least)
+    while first < n:
+        stop = first + size if n - first - size >= least else n
+        began = time.perf_counter()
+        yield slice(first, stop)
+        listen()
+        took = time.perf_counter() - began
+        first = stop
+        if took > LONG:
+            size = max(size // 4, least)
+        elif took * GROWTH < LONG:
+            size *= GROWTH

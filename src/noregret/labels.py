@@ -20,11 +20,16 @@ class Labels:
     def __init__(self, classes: np.ndarray) -> None:
         self.classes = classes.copy()  # the caller may change his
         self.code = {label: k for k, label in enumerate(classes.tolist())}
-        self.one_hot = np.eye(classes.size)
-        self.target_of = {label: self.one_hot[k : k + 1] for label, k in self.code.items()}  # of one row each
+        # The row with a 1 at k is a window into a single 1 among zeros: a table of all rows would take K x K numbers.
+        self._lone_one = np.zeros(max(0, 2 * classes.size - 1))
+        self._lone_one[classes.size - 1 : classes.size] = 1.0
+        self.target_of = {label: self.target(k) for label, k in self.code.items()}
         numeric = classes.dtype.kind in "biuf"
         self._are_codes = classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(classes.size))
         self._in_order = numeric and bool(np.all(classes[:-1] < classes[1:]))
+
+    def __reduce__(self) -> tuple[type[Labels], tuple[np.ndarray]]:
+        return type(self), (self.classes,)  # the windows would be written out one by one
 
     @classmethod
     def of(cls, y: Any, classes: Any) -> Labels:
@@ -50,6 +55,12 @@ class Labels:
             )
         return found
 
+    def target(self, k: int) -> Array:
+        """Class k as a block of one row of label probabilities. Not to be written to."""
+        last = self.classes.size - 1
+        window: Array = self._lone_one[last - k : last - k + self.classes.size]
+        return window[None]
+
     def distributions(self, y: Any) -> Array:
         """One row of label probabilities a row: one-hot for hard labels, soft labels as they are."""
         soft = as_distributions(y)
@@ -67,7 +78,9 @@ class Labels:
         if np.count_nonzero(foreign):  # not `any`: after its 512-bit vectors a processor is slow for half a millisecond
             i = int(np.argmax(foreign))
             raise self.unknown(labels[i], i)
-        return self.one_hot.take(codes, axis=0)
+        found = np.zeros((labels.size, self.classes.size))
+        mark(codes, found)
+        return found
 
     def codes(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The place of each label among the classes, and which labels have none."""

@@ -36,7 +36,9 @@ def score_row(p: Array, Y: Array, t: int, log_loss: bool, scores: Array, reliabi
     scores[BRIER] += brier
     scores[LOSS] += loss
     sure = p[t, winner]
-    i = min(int(sure * BINS), BINS - 1) if sure > 0.0 else 0  # what is no number is in the first bin, not outside
+    i = (
+        min(int(min(sure, 1.0) * BINS), BINS - 1) if sure > 0.0 else 0
+    )  # what is no number is in the first bin, not outside
     reliability[i, 0] += 1.0
     reliability[i, 1] += p[t, winner]
     reliability[i, 2] += Y[t, winner]

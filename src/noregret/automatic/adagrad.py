@@ -30,14 +30,7 @@ def run(table: Array, slopes: Array, i: int, eta: float, X: Array, Y: Array, wei
     rate = 2.0 * eta if K == 2 else eta
     p = np.empty(K)
     for t in range(X.shape[0]):
-        for k in range(C):
-            score = 0.0
-            for j in range(d):
-                score += w[k, j] * X[t, j]
-            out[t, k] = score
-        if K == 2:
-            score = out[t, 0]
-            out[t, 0], out[t, 1] = -0.5 * score, 0.5 * score
+        say(w, X, t, out)
         if weight[t] == 0.0:
             continue
         softmax(out[t], p)
@@ -49,3 +42,24 @@ def run(table: Array, slopes: Array, i: int, eta: float, X: Array, Y: Array, wei
                 squares[k, j] += g * g
                 gradients[k, j] += g
                 w[k, j] -= rate * g / math.sqrt(max(squares[k, j], 1e-300))
+
+
+@kernel
+def say(w: Array, X: Array, t: int, out: Array) -> None:
+    """The logits of row t."""
+    C, d = w.shape
+    for k in range(C):
+        score = 0.0
+        for j in range(d):
+            score += w[k, j] * X[t, j]
+        out[t, k] = score
+    if C == 1:
+        score = out[t, 0]
+        out[t, 0], out[t, 1] = -0.5 * score, 0.5 * score
+
+
+@kernel
+def forecast_block(table: Array, X: Array, out: Array) -> None:
+    """The logits of a block of rows, all from the same weights."""
+    for t in range(X.shape[0]):
+        say(table[WEIGHTS], X, t, out)

@@ -10,7 +10,7 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.automatic import adagrad, newton
 from noregret.automatic.members import VIRTUAL_WEIGHT
-from noregret.automatic.mixing import mix
+from noregret.automatic.mixing import blend, mix
 from noregret.automatic.scaling import rescale
 from noregret.second_order import aioli, folklore
 from noregret.second_order.curvature import SHARP
@@ -18,8 +18,11 @@ from noregret.second_order.rounding import ROOT
 from noregret.second_order.surrogate import four_pay, in_four
 
 AT_ONCE = 256  # rows that a member meets before the next one does: its matrices stay in the cache
+ENTRIES = 2**22  # of rows and forecasts that are kept meanwhile
 
 newton_run, adagrad_run, aioli_run, folklore_run = newton.run, adagrad.run, aioli.run, folklore.run
+newton_forecast, adagrad_forecast = newton.forecast_block, adagrad.forecast_block
+aioli_forecast, folklore_forecast = aioli.forecast_block, folklore.forecast_block
 
 
 @kernel
@@ -57,10 +60,10 @@ def play(
     """
     M, N, R = P.shape[0], matrices.shape[0], tables.shape[0]
     n, K, d = X.shape[0], Y.shape[1], tables.shape[3]
-    m = min(n, AT_ONCE)
+    m = min(n, AT_ONCE, max(1, ENTRIES // (d + (M + N + R) * K)))
     Z, logits, sizes = np.empty((m, d)), np.empty((M + N + R, m, K)), np.empty(m)
-    for start in range(0, n, AT_ONCE):
-        stop = min(n, start + AT_ONCE)
+    for start in range(0, n, max(m, 1)):
+        stop = min(n, start + m)
         rows, Ys, ws = Z[: stop - start], Y[start:stop], weight[start:stop]
         rescale(moments, X[start:stop], ws, rows)
         for t in range(stop - start):
@@ -88,3 +91,38 @@ def play(
             adagrad_run(tables[i], slopes, i, rates[i], rows, Ys, ws, logits[M + N + i, : stop - start])
         said = logits[:, : stop - start]
         mix(log_weight, losses, scores, bins, tally, said, Ys, ws, sizes, shares, reserves, out[start:stop])
+
+
+@kernel
+def forecast(
+    moments: Array,
+    P: Array,
+    w: Array,
+    tallies: Array,
+    weights: Array,
+    tables: Array,
+    log_weight: Array,
+    X: Array,
+    H: Array,
+    out: Array,
+) -> None:
+    """What `play` forecasts of rows of weight 0, from a state that other threads may be reading too."""
+    M, N, R = P.shape[0], weights.shape[0], tables.shape[0]
+    n, K, d = X.shape[0], out.shape[1], tables.shape[3]
+    m = min(n, AT_ONCE, max(1, ENTRIES // (d + (M + N + R) * K)))
+    Z, logits, nothing = np.empty((m, d)), np.empty((M + N + R, m, K)), np.zeros(m)
+    for start in range(0, n, max(m, 1)):
+        stop = min(n, start + m)
+        rows = Z[: stop - start]
+        rescale(moments, X[start:stop], nothing, rows)
+        for i in range(M):
+            said = logits[i, : stop - start]
+            if K == 2:
+                aioli_forecast(P[i], w[i], tallies[i], rows, VIRTUAL_WEIGHT, said)
+            else:
+                folklore_forecast(P[i], w[i], tallies[i], rows, H, said)
+        for i in range(N):
+            newton_forecast(weights[i], rows, logits[M + i, : stop - start])
+        for i in range(R):
+            adagrad_forecast(tables[i], rows, logits[M + N + i, : stop - start])
+        blend(log_weight, logits[:, : stop - start], out[start:stop])

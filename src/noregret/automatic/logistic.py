@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -15,15 +17,16 @@ from noregret import bounds, validate
 from noregret._types import Array
 from noregret.automatic import reading, report
 from noregret.automatic.adagrad import GRADIENTS
-from noregret.automatic.game import play
+from noregret.automatic.game import ENTRIES, forecast, play
 from noregret.automatic.members import RADII, VIRTUAL_WEIGHT, Members, choose
 from noregret.automatic.mixing import reserve
-from noregret.automatic.reading import Reader
+from noregret.automatic.reading import Block, Reader
 from noregret.automatic.scaling import rescale
-from noregret.automatic.state import LogisticState, kept, start, with_class, with_columns
+from noregret.automatic.state import LogisticState, kept, size_in_bytes, start, with_class, with_columns
 from noregret.base import BLOCK, ONE, OnlineClassifier, is_plain_row
 from noregret.domains import Ball, Competition, RowBall
-from noregret.errors import BadRow, NoBound, NoCertificate
+from noregret.errors import BadRow, NoBound, NoCertificate, TooLarge
+from noregret.interrupts import listen, stretches
 from noregret.labels import Labels, as_distributions, as_labels
 from noregret.second_order.curvature import SHARP, kappa
 from noregret.second_order.rounding import allowance, has_digits
@@ -65,6 +68,41 @@ class LogisticConstants:
     members: Members
     tracks: bool
     helmert: Array
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that are played in one call, checked."""
+
+    block: Block
+    bad: np.ndarray  # which rows are not learned
+    slots: np.ndarray  # of the labels
+    soft: Array | None  # label probabilities instead
+    weight: Array
+    out: Array  # for the forecasts, or without rows
+
+    def targets(self, some: slice, n_slots: int) -> Array:
+        """Label probabilities of some rows, a column a slot."""
+        if self.soft is not None:
+            return np.ascontiguousarray(self.soft[some])
+        slots = self.slots[some]
+        found = np.zeros((len(slots), n_slots))
+        met = np.flatnonzero((slots >= 0) & (slots < n_slots))
+        found[met, slots[met]] = 1.0
+        return found
+
+
+def rows_at_once(width: int, n_classes: int) -> int:
+    """How many rows a table is made of at a time."""
+    return max(1, min(BLOCK, ENTRIES // max(width, n_classes)))
+
+
+def memory() -> float:
+    """Bytes that the machine has, infinity where it does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return math.inf
 
 
 class OnlineLogisticRegression(OnlineClassifier):
@@ -172,17 +210,21 @@ class OnlineLogisticRegression(OnlineClassifier):
         super()._begin(n_features)
 
     def _prepare(self, n_features: int, n_classes: int) -> LogisticConstants:
-        return self._constants_for(n_classes)
+        self._require_room(self._reader, n_classes)
+        return self._constants_for(self._reader, n_classes)
 
     def _settle(self) -> None:
         """Read the parameters, once."""
         self._settings = Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
 
-    def _constants_for(self, n_classes: int) -> LogisticConstants:
+    def _constants_for(self, reader: Reader, n_classes: int) -> LogisticConstants:
+        members = self._members(reader, n_classes)
+        basis = helmert(n_classes) if len(members.radii) else np.empty((0, 0))  # FOLKLORE's alone
+        return LogisticConstants(members, self._settings.drift == "track", basis)
+
+    def _members(self, reader: Reader, n_classes: int) -> Members:
         s = self._settings
-        tracks = s.drift == "track"
-        width = self._reader.width + s.fit_intercept
-        return LogisticConstants(choose(width, n_classes, s.radii, tracks), tracks, helmert(n_classes))
+        return choose(reader.width + s.fit_intercept, n_classes, s.radii, s.drift == "track")
 
     def _start(self, n_features: int, n_classes: int) -> LogisticState:
         state = start(self._reader.width, self._settings.fit_intercept, n_classes, self._constants.members)
@@ -232,46 +274,61 @@ class OnlineLogisticRegression(OnlineClassifier):
 
     # ------------------------------------------------------------------ rows
 
-    def _read(self, X: Any, first: bool, learns: bool) -> tuple[Array, np.ndarray, Reader]:
-        """Rows as a table of numbers, which of them are bad, and the reader once it has met them."""
-        table, reader, wanting = self._table(X, first, learns)
-        missing_is_error = self._settings.missing == "error"
-        bad = np.any(wanting & missing_is_error, axis=1)
-        place = reading.unlearnable(table, missing_is_error)
-        if place is None and not bad.any():
-            return table, bad, reader
-        if self._settings.on_bad_row == "error":
-            raise self._complaint(table, reader, place, wanting)
-        values = reading.find_unlearnable(table, missing_is_error)
-        return np.where(values, np.nan, table), bad | values.any(axis=1), reader
-
-    def _table(self, X: Any, first: bool, learns: bool) -> tuple[Array, Reader, np.ndarray]:
-        """The table, its reader, and where a category is missing."""
-        budget = self._settings.max_categories if learns else 0
+    def _take_rows(self, X: Any, first: bool) -> Any:
+        """Rows as `reading` takes them: an array, a CSR matrix, or rows with names."""
         if isinstance(X, list) and X and isinstance(X[0], dict):
             names = list(X[0]) if first else self._names()
-            columns = reading.dict_columns(X, names)
+            rows = reading.Dictionaries(X, names)
             if first:
                 self.n_features_in_ = len(names)
                 self.feature_names_in_ = np.array(names, dtype=object)
-        elif (frame := reading.frame_columns(X)) is not None:
+            return rows
+        if (columns := reading.frame_columns(X)) is not None:
             validate_data(self, X, reset=first, skip_check_array=True)
-            columns = frame[1]
-        else:
+            return reading.Columns(columns)
+        if first or not self._is_plain(X, self.n_features_in_):
             X = validate_data(
                 self, X, reset=first, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite=False
-            ) if first or sparse.issparse(X) or not self._is_plain(X, self.n_features_in_) else X  # fmt: skip
-            table = reading.dense(X)
-            reader = self._new_reader((reading.NUMBER,) * table.shape[1]) if first else self._reader
-            if reading.CATEGORY in reader.kinds:
-                raise ValueError("this learner has met columns of text: give rows with names, as it knows them.")
-            return self._with_indicators(table, reader), reader, np.zeros((len(table), 0), dtype=bool)
-        reader = self._new_reader(tuple(reading.kind_of(column) for column in columns)) if first else self._reader
-        table, met = reader.read(columns, budget)
-        return table, met, reader.missing_categories(columns)
+            )
+        if sparse.issparse(X):
+            return reading.canonical(X)
+        return validate.writable(X)
 
-    def _with_indicators(self, table: Array, reader: Reader) -> Array:
-        return np.hstack([table, np.isnan(table)]) if reader.indicators else table
+    def _first_reader(self, rows: Any) -> Reader:
+        """What is known of the columns before any row is learned: an array has numbers."""
+        is_array = sparse.issparse(rows) or isinstance(rows, np.ndarray)
+        return self._new_reader((reading.NUMBER if is_array else reading.UNKNOWN,) * self.n_features_in_)
+
+    def _read(self, rows: Any, learns: np.ndarray) -> Block:
+        """The rows as a table, and what they teach the reader."""
+        s = self._settings
+        missing_is_error = s.missing == "error"
+        if sparse.issparse(rows) or isinstance(rows, np.ndarray):
+            if reading.CATEGORY in self._reader.kinds:
+                raise ValueError("this learner has met columns of text: give rows with names, as it knows them.")
+            if self._reader.is_straight:
+                block = reading.read_numbers(rows, self._reader, missing_is_error)
+                return self._without_fault(block)
+            rows = reading.Columns(list((rows.toarray() if sparse.issparse(rows) else rows).T))
+        begun = bool(self.state_.tally[ROWS] > 0.0)
+        return self._without_fault(reading.read(rows, self._reader, learns, s.max_categories, missing_is_error, begun))
+
+    def _without_fault(self, block: Block) -> Block:
+        """The block, unless a row of it is bad and that is an error: the complaint names row, column and remedy."""
+        if block.fault is None or self._settings.on_bad_row == "skip":
+            return block
+        row, column, what = block.fault
+        named = f" ({self.feature_names_in_[column]!r})" if hasattr(self, "feature_names_in_") else ""
+        raise BadRow(
+            f"row {row}, column {column}{named}: {what}. Input contains NaN or inf, or what is no number: fill "
+            'the value in or drop the row; or choose missing="mean" for values that are missing, on_bad_row="skip" for '
+            "rows that are wrong. Nothing was learned from this call."
+        )
+
+    def _read_unlearned(self, X: Any) -> Block:
+        """Rows that teach nothing."""
+        rows = self._take_rows(X, False)
+        return self._read(rows, np.zeros(reading.number_of(rows), dtype=bool))
 
     def _new_reader(self, kinds: tuple[str, ...]) -> Reader:
         return Reader(kinds, indicators=self._settings.missing == "indicator")
@@ -281,64 +338,51 @@ class OnlineLogisticRegression(OnlineClassifier):
             raise BadRow("this learner has met rows without names: give an array of its features.")
         return list(self.feature_names_in_)
 
-    def _complaint(self, table: Array, reader: Reader, place: tuple[int, int] | None, wanting: np.ndarray) -> BadRow:
-        """Names row, column, value and remedy."""
-        if place is None:
-            row, column = (int(i) for i in np.argwhere(wanting)[0])
-            value = "a category is missing"
-        else:
-            row, at = place
-            column = reader.given(at)
-            value = "NaN" if math.isnan(table[row, at]) else f"{table[row, at]:.6g}"
-            if math.isfinite(table[row, at]):
-                value += ", which is too large for floating point arithmetic. Scale the features"
-        named = f" ({self.feature_names_in_[column]!r})" if hasattr(self, "feature_names_in_") else ""
-        return BadRow(
-            f"row {row}, column {column}{named}: {value}. Input contains NaN or inf, or what is no number: fill "
-            'the value in or drop the row; or choose missing="mean" for values that are missing, on_bad_row="skip" for '
-            "rows that are wrong. Nothing was learned from this call."
-        )
-
     # ------------------------------------------------------------------ labels
 
     def _slot_of_place(self) -> np.ndarray:
         """The slot of each class, in the order of `classes_`."""
         return self.state_.slots[: self.classes_.size].argsort()
 
-    def _read_labels(self, y: Any, weight: Array) -> tuple[np.ndarray, list[Any], np.ndarray]:
-        """The slot of each row's label, -1 where it has none; the labels that are new, in order; which rows are bad.
-
-        A new label has the next slot. In rows of weight 0 it is none, for nothing is learned from them.
-        """
+    def _read_labels(self, y: Any, weight: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The labels, the slot of each (-1 where it has none), and which are wrong: missing, or not declared."""
         labels = as_labels(y)
         codes, foreign = self._labels.codes(labels) if self.classes_.size else (None, np.ones(labels.size, dtype=bool))
         slots = np.full(labels.size, -1, dtype=np.intp)
         if codes is not None:
             slots[~foreign] = self._slot_of_place()[codes[~foreign]]
-        bad = np.zeros(labels.size, dtype=bool)
-        new: dict[Any, int] = {}
-        if foreign.any():
-            if self._open and labels.dtype.kind == "f":
-                check_classification_targets(labels[foreign & ~np.isnan(labels)])
-            for i, label in zip(np.flatnonzero(foreign).tolist(), labels[foreign].tolist(), strict=True):
-                if weight[i] == 0.0:
-                    continue
-                if reading.is_missing(label) or not self._open:
-                    bad[i] = True
-                else:
-                    slots[i] = new.setdefault(label, int(self.classes_.size) + len(new))
-            if bad.any() and self._settings.on_bad_row == "error":
-                i = int(np.argmax(bad))
-                raise (
-                    self._labels.unknown(labels[i], i)
-                    if not self._open
-                    else BadRow(
-                        f"row {i}: the label is missing, {labels[i]!r}. Leave the row out, or choose "
-                        'on_bad_row="skip". Nothing was learned from this call.'
-                    )
+        wrong = np.zeros(labels.size, dtype=bool)
+        for i in np.flatnonzero(foreign & (weight > 0.0)).tolist():
+            wrong[i] = not self._open or reading.is_missing(labels[i])
+        if self._open and labels.dtype.kind == "f" and foreign.any():
+            check_classification_targets(labels[foreign & ~np.isnan(labels)])
+        return labels, slots, wrong
+
+    def _require_labels(self, labels: np.ndarray, wrong: np.ndarray) -> None:
+        if wrong.any() and self._settings.on_bad_row == "error":
+            i = int(np.argmax(wrong))
+            raise (
+                self._labels.unknown(labels[i], i)
+                if not self._open
+                else BadRow(
+                    f"row {i}: the label is missing, {labels[i]!r}. Leave the row out, or choose "
+                    'on_bad_row="skip". Nothing was learned from this call.'
                 )
+            )
+
+    def _arrivals(self, labels: np.ndarray, slots: np.ndarray, weight: Array) -> dict[int, Any]:
+        """The rows that bring a label never seen, and the label; it has the next slot. (None comes with weight 0.)"""
+        new: dict[Any, int] = {}
+        rows: dict[int, Any] = {}
+        at = np.flatnonzero((slots < 0) & (weight > 0.0))
+        for i, label in zip(at.tolist(), labels[at].tolist(), strict=True):
+            if label not in new:
+                new[label] = int(self.classes_.size) + len(new)
+                rows[i] = label
+            slots[i] = new[label]
+        if new:
             self._require_few(int(self.classes_.size) + len(new))
-        return slots, list(new), bad
+        return rows
 
     # ------------------------------------------------------------------ the game
 
@@ -347,14 +391,15 @@ class OnlineLogisticRegression(OnlineClassifier):
             first = not hasattr(self, "state_")
             if first:
                 self._settle()
-            table, bad, reader = self._read(X, first, learns=True)
+            rows = self._take_rows(X, first)
+            n = reading.number_of(rows)
             if y is None:
                 raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-            if not (isinstance(y, np.ndarray) and y.shape[:1] == (len(table),)):
-                check_consistent_length(table, y)
-            weight = validate.weights(sample_weight, len(table))
+            if not (isinstance(y, np.ndarray) and y.shape[:1] == (n,)):
+                check_consistent_length(np.empty((n, 0)), y)
+            weight = validate.weights(sample_weight, n)
             if first:
-                self._reader = reader
+                self._reader = self._first_reader(rows)
                 self._meet_targets(y, classes)
                 self._begin(self.n_features_in_)
                 self.bad_rows_ = 0
@@ -364,66 +409,80 @@ class OnlineLogisticRegression(OnlineClassifier):
             if soft is not None:
                 if self._open:
                     raise BadRow("label probabilities need classes that are declared in the first call, classes=[...].")
-                Y = self._labels.distributions(y)
-                new: list[Any] = []
-                slots = np.zeros(len(Y), dtype=np.intp)
+                soft = self._labels.distributions(y)
+                slots, wrong = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=bool)
+                labels = slots
             else:
-                slots, new, wrong = self._read_labels(y, np.where(bad, 0.0, weight))
-                bad = bad | wrong
-                Y = np.zeros((len(table), max(2, int(self.classes_.size) + len(new))))
-                met = np.flatnonzero(slots >= 0)
-                Y[met, slots[met]] = 1.0
+                labels, slots, wrong = self._read_labels(y, weight)
+            block = self._read(rows, (weight > 0.0) & ~wrong)
+            self._require_labels(labels, wrong & ~block.bad)
+            bad = block.bad | wrong
             if bad.any():
                 weight = np.where(bad, 0.0, weight)
-        self.bad_rows_ += int(np.count_nonzero(bad))
-        if reader.width > self._reader.width:
-            self._widen(reader)
-        out = np.empty((len(table), Y.shape[1])) if keep else np.empty((0, 0))
-        self._segments(table, Y, weight, slots, new, out)
+            arrivals = self._arrivals(labels, slots, weight)
+            K = max(2, int(self.classes_.size) + len(arrivals))
+            self._require_room(block.growth[-1][1] if block.growth else self._reader, K)
+        part = Part(block, bad, slots, soft, weight, np.empty((n, K)) if keep else np.empty((0, K)))
+        self._segments(part, arrivals)
         place = self._slot_of_place()
-        return (out[:, place] if keep else out), Y[:, place]
+        targets = part.targets(slice(0, n if keep else 0), K)
+        return part.out[:, place], targets[:, place]
 
-    def _segments(self, table: Array, Y: Array, weight: Array, slots: np.ndarray, new: list[Any], out: Array) -> None:
-        """Play the rows between those that bring a label never seen, and each of these by itself."""
-        at = 0
-        for label in new:
-            slot = int(self.classes_.size)
-            arrival = int(np.argmax((slots == slot) & (weight > 0.0)))
-            self._section(slice(at, arrival), table, Y, weight, out)
-            kept_for_it = reserve(float(self.state_.tally[ROWS]))
-            known = slot
-            if slot >= 2:
-                self._add_slot(table[arrival])
-            self._name_slot(label)
-            self._section(slice(arrival, arrival + 1), table, Y, weight, out, known)
-            if slot >= 2:
-                self.state_.tally[LOSS] -= weight[arrival] * math.log(kept_for_it)
-            at = arrival + 1
-        self._section(slice(at, len(table)), table, Y, weight, out)
+    def _segments(self, part: Part, arrivals: dict[int, Any]) -> None:
+        """Play the rows between those that bring something new, a column or a label; a new label's row by itself.
 
-    def _section(
-        self, rows: slice, table: Array, Y: Array, weight: Array, out: Array, known: int | None = None
-    ) -> None:
-        """Rows that bring no new label (or, with `known`, the one that does), in blocks."""
+        What is new comes in at its row, not before, so that cuts into blocks do not show.
+        """
+        at, growth = 0, dict(part.block.growth)
+        for row in sorted({*growth, *arrivals}):
+            self._section(slice(at, row), part)
+            at = row
+            if row in growth:
+                self._widen(growth[row])
+            if row in arrivals:
+                self._meet_label(row, arrivals[row], part)
+                listen()
+                at = row + 1
+        self._section(slice(at, len(part.block)), part)
+
+    def _meet_label(self, row: int, label: Any, part: Part) -> None:
+        """Play a row that brings a label never seen."""
+        slot, here = int(self.classes_.size), slice(row, row + 1)
+        kept_for_it = reserve(float(self.state_.tally[ROWS]))
+        if slot >= 2:
+            self._add_slot(part.block.rows(here, self._reader))
+        self._name_slot(label)
+        self._run_rows(here, part, known=slot)
+        if slot >= 2:
+            self.state_.tally[LOSS] -= part.weight[row] * math.log(kept_for_it)
+
+    def _section(self, rows: slice, part: Part) -> None:
+        """Rows that bring nothing new, in blocks."""
+        at_once = rows_at_once(self._reader.width, self.state_.slots.size)
+        for begin in range(rows.start, rows.stop, at_once):
+            for some in stretches(min(at_once, rows.stop - begin)):
+                self._run_rows(slice(begin + some.start, begin + some.stop), part)
+
+    def _run_rows(self, some: slice, part: Part, known: int | None = None) -> None:
+        """Rows that bring nothing new, or, with `known`, the one that brings a label."""
         K = self.state_.slots.size
         reserves = self._open and known is None and self.classes_.size >= 2
         columns = K if known is None else max(2, known)  # what could be named before the label was seen
-        for begin in range(rows.start, rows.stop, BLOCK):
-            some = slice(begin, min(begin + BLOCK, rows.stop))
-            before = float(self.state_.tally[ROWS])
-            said = np.empty((some.stop - some.start, K))
-            self._run_slots(table[some], np.ascontiguousarray(Y[some, :K]), weight[some], said, reserves)
-            if not len(out):
-                continue
-            out[some, :columns] = said[:, :columns]
-            unnamed = out.shape[1] - columns
-            if unnamed:
-                if columns < K:  # as if the class were not there
-                    out[some, :columns] -= np.logaddexp.reduce(said[:, :columns], axis=1, keepdims=True)
-                learned = before + np.cumsum(weight[some] > 0.0) - (weight[some] > 0.0)
-                aside = 1.0 / (learned + 2.0) ** 2
-                out[some, :columns] += np.log1p(-aside)[:, None]
-                out[some, columns:] = np.log(aside / unnamed)[:, None]
+        out, before, weight = part.out, float(self.state_.tally[ROWS]), part.weight[some]
+        said = np.empty((some.stop - some.start, K))
+        self._run_slots(part.block.rows(some, self._reader), part.targets(some, K), weight, said, reserves)
+        self.bad_rows_ += int(np.count_nonzero(part.bad[some]))
+        if not len(out):
+            return
+        out[some, :columns] = said[:, :columns]
+        unnamed = out.shape[1] - columns
+        if unnamed:
+            if columns < K:  # as if the class were not there
+                out[some, :columns] -= np.logaddexp.reduce(said[:, :columns], axis=1, keepdims=True)
+            learned = before + np.cumsum(weight > 0.0) - (weight > 0.0)
+            aside = 1.0 / (learned + 2.0) ** 2
+            out[some, :columns] += np.log1p(-aside)[:, None]
+            out[some, columns:] = np.log(aside / unnamed)[:, None]
 
     def _run_slots(self, table: Array, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
         c = self._constants
@@ -447,31 +506,56 @@ class OnlineLogisticRegression(OnlineClassifier):
         self._run_slots(X, Y, weight, out, reserves=False)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        n = len(X)
-        state = self.state_
+        state, c = self.state_, self._constants
         if not state.moments.flags.writeable:  # a state that joblib has mapped into memory
-            self.state_ = LogisticState(*(array.copy() for array in state))
-        self._run_slots(X, np.zeros((n, out.shape[1])), np.zeros(n), out, reserves=False)
-        self.state_ = state
+            state = LogisticState(*(array.copy() for array in state))
+        forecast(
+            state.moments,
+            state.P,
+            state.w,
+            state.tallies,
+            state.weights,
+            state.tables,
+            state.log_weight,
+            X,
+            c.helmert,
+            out,
+        )
 
     def _forecasts(self, X: Any) -> Array:
+        self._require_class()
+        block = self._read_unlearned(X)
+        K = self.state_.slots.size
+        said, at_once = np.empty((len(block), K)), rows_at_once(self._reader.width, K)
+        for begin in range(0, len(block), at_once):
+            some = slice(begin, min(begin + at_once, len(block)))
+            self._forecast(block.rows(some, self._reader), said[some])
+        return said.take(self._slot_of_place(), axis=1)
+
+    def _require_class(self) -> None:
         if "state_" not in self.__dict__:  # scikit-learn's own look takes as long as the forecast
             check_is_fitted(self, "state_")
-        return self._forecasts_of(self._read(X, False, learns=False)[0])
-
-    def _forecasts_of(self, table: Array) -> Array:
-        said = np.empty((len(table), self.state_.slots.size))
-        self._forecast(table, said)
-        return said.take(self._slot_of_place(), axis=1)
+        if not self.classes_.size:
+            raise NotFittedError(
+                f"this {type(self).__name__} has met no label yet, so there is no class to forecast: learn from a row "
+                "of weight > 0, or declare classes=[...] in the first call."
+            )
 
     def _forecast_of_one(self, x: Any) -> Array:
         row = self._plain_row(x)
-        return self._forecasts(self._as_block(x)) if row is None else self._forecasts_of(row)
+        if row is None:
+            return self._forecasts(self._as_block(x))
+        self._require_class()
+        said = np.empty((1, self.state_.slots.size))
+        self._forecast(row, said)
+        return said.take(self._slot_of_place(), axis=1)
 
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row: an array, or a dictionary of names and values."""
         try:
             self._learn_one(x, y, classes)
+        except TooLarge:
+            raise
         except (BadRow, TypeError, ValueError):
             if "state_" not in self.__dict__ or self._settings.on_bad_row == "error":
                 raise
@@ -522,13 +606,13 @@ class OnlineLogisticRegression(OnlineClassifier):
     # ------------------------------------------------------------------ growing
 
     def _add_slot(self, row: Array) -> None:
-        """One class more: the members for it, and the state."""
-        before = self._constants.members
-        self._constants = self._constants_for(self.state_.slots.size + 1)
-        state = kept(self.state_, before, self._constants.members)
+        """One class more, which this row brings: the members for it, and the state."""
+        constants = self._constants_for(self._reader, self.state_.slots.size + 1)
+        state = kept(self.state_, self._constants.members, constants.members)
         x = np.empty((1, state.tables.shape[3]))
-        rescale(state.moments.copy(), row[None], np.zeros(1), x)
-        self.state_ = with_class(state, self._constants.members, x[0], self._settings.fit_intercept)
+        rescale(state.moments.copy(), row, np.zeros(1), x)
+        self.state_ = with_class(state, constants.members, x[0], self._settings.fit_intercept)
+        self._constants = constants
 
     def _name_slot(self, label: Any) -> None:
         """The first slot without a class takes the label; `classes_` stays sorted where labels can be."""
@@ -544,13 +628,28 @@ class OnlineLogisticRegression(OnlineClassifier):
         self._labels = Labels(self.classes_)
 
     def _widen(self, reader: Reader) -> None:
-        """Columns more, for categories that were not met before."""
-        more = reader.width - self._reader.width
-        before = self._constants.members
-        self._reader = reader
-        self._constants = self._constants_for(self.state_.slots.size)
-        state = kept(self.state_, before, self._constants.members)
-        self.state_ = with_columns(state, self._constants.members, more, self._settings.fit_intercept)
+        """What the reader has met more: columns for it."""
+        state, rows, intercept = self.state_, float(self.state_.tally[ROWS]), self._settings.fit_intercept
+        constants = self._constants_for(reader, state.slots.size)
+        if rows == 0.0:
+            state = start(reader.width, intercept, state.slots.size, constants.members)._replace(slots=state.slots)
+        elif new := reader.levels[len(self._reader.levels) :]:
+            met = np.array([0.0 if category is None else rows for _, category in new])
+            state = with_columns(
+                kept(state, self._constants.members, constants.members), constants.members, met, intercept
+            )
+        self.state_, self._constants, self._reader = state, constants, reader
+
+    def _require_room(self, reader: Reader, n_classes: int) -> None:
+        """Refuse to begin, or to grow, where what is needed exceeds the memory there is."""
+        intercept = self._settings.fit_intercept
+        needed = size_in_bytes(reader.width, intercept, n_classes, self._members(reader, n_classes))
+        if needed > memory():
+            raise TooLarge(
+                f"{reader.width + intercept} columns and {n_classes} classes need {needed / 2**30:.3g} GiB, and this "
+                f'machine has {memory() / 2**30:.3g}. Leave radii="auto", which has as many members as pay; or give '
+                "fewer columns (lower max_categories), or fewer classes. Nothing was learned from this call."
+            )
 
     # ------------------------------------------------------------------ regret
 
@@ -565,7 +664,8 @@ class OnlineLogisticRegression(OnlineClassifier):
 
     def _for_comparators(self, X: Any) -> Any:
         """The rows as they were rescaled, X being all that were learned from, in their order."""
-        table, _, _ = self._read(X, False, learns=False)
+        block = self._read_unlearned(X)
+        table = block.rows(slice(0, len(block)), self._reader)
         rescaled = np.empty((len(table), self.state_.tables.shape[3]))
         rescale(np.zeros_like(self.state_.moments), table, np.ones(len(table)), rescaled)
         return rescaled

@@ -50,7 +50,7 @@ class Members:
 
 def choose(width: int, n_classes: int, radii: object, forgetful: bool) -> Members:
     """The members for rows of that width. Those of more classes are the first of those of fewer."""
-    r = n_classes - 1
+    width, r = max(width, 1), n_classes - 1
     newton = [(kappa, lam, 1.0) for kappa, lam in NEWTON]
     if forgetful:
         newton[1:1] = [(*FORGETFUL, 0.5 ** (1.0 / rows)) for rows in HALF_LIVES]

@@ -75,6 +75,23 @@ def mix(
                 log_weight[i] = math.log((1.0 - share) * portion[i] + share / N)
 
 
+@kernel
+def blend(log_weight: Array, logits: Array, out: Array) -> None:
+    """What `mix` says of a block, all by the same weights."""
+    N, n, K = logits.shape
+    p, portion, none = np.empty((N, K)), np.empty(N), np.zeros((n, K))
+    portions(log_weight, portion)
+    for t in range(n):
+        for k in range(K):
+            out[t, k] = 0.0
+        for i in range(N):
+            suffer(logits, none, i, t, p)
+            for k in range(K):
+                out[t, k] += portion[i] * p[i, k]
+        for k in range(K):
+            out[t, k] = math.log(max(out[t, k], LEAST))
+
+
 @inlined_kernel
 def portions(log_weight: Array, portion: Array) -> None:
     """The weights, which sum to 1."""

@@ -108,6 +108,21 @@ def run_margin(
     flush_one(P, u)
 
 
+@kernel
+def forecast_block(w: Array, X: Array, out: Array) -> None:
+    """The logits of a block of rows, all from the same weights: the sums of `fold_one` without P."""
+    C, d = w.shape
+    for t in range(X.shape[0]):
+        for k in range(C):
+            m = 0.0
+            for j in range(d):
+                m += w[k, j] * X[t, j]
+            out[t, k] = m
+        if C == 1:
+            m = out[t, 0]
+            out[t, 0], out[t, 1] = -0.5 * m, 0.5 * m
+
+
 @summing_kernel
 def variance(v: Array, X: Array, t: int) -> float:
     """q = x^T P x >= 0 for row t; v = P x."""

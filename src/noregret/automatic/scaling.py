@@ -17,11 +17,13 @@ import math
 
 from noregret._jit import kernel
 from noregret._types import Array
+from noregret.spread import joined, standardised
 
 FARTHEST = (
     4.0  # standard deviations; on heavy-tailed columns this forecasts better than letting rows through as they are
 )
-COUNT, MEAN, SQUARE = range(3)  # the rows of `moments` (3, d): values seen, their mean, the sum of squared deviations
+# The rows of `moments` (3, d): values seen, their mean, the sum of squared deviations (as spread.py keeps it)
+COUNT, MEAN, SQUARE = range(3)
 
 
 @kernel
@@ -31,14 +33,13 @@ def rescale(moments: Array, X: Array, weight: Array, out: Array) -> None:
     for t in range(X.shape[0]):
         for j in range(d):
             x = X[t, j]
-            out[t, j] = 0.0
             if math.isnan(x):
+                out[t, j] = 0.0
                 continue
             count = moments[COUNT, j]
             away = x - moments[MEAN, j]
-            square = moments[SQUARE, j] + away * away * (count / (count + 1.0))
-            if square > 0.0:
-                out[t, j] = min(max(away * math.sqrt(count / square), -FARTHEST), FARTHEST)
+            square = joined(moments[SQUARE, j], away, away, count / (count + 1.0))
+            out[t, j] = min(max(standardised(square, away, count), -FARTHEST), FARTHEST)
             if weight[t] != 0.0:
                 moments[COUNT, j] = count + 1.0
                 moments[MEAN, j] += away / (count + 1.0)

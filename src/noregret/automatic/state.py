@@ -43,15 +43,14 @@ def start(n_columns: int, intercept: bool, n_classes: int, members: Members) -> 
     C, r = n_classes if n_classes > 2 else 1, n_classes - 1
     # AIOLI's lambda is of the margin's weights, sqrt(2) times longer than the reduced ones: see `with_class`
     regularization = members.regularization / (2.0 if n_classes == 2 else 1.0)
+    variance = newton.first_variance(members.newton[:, 1], n_classes)
     scores, bins = new_scores()
     return LogisticState(
         moments=np.zeros((3, n_columns)),
-        P=np.eye(r * d)[None] / regularization[:, None, None],
+        P=_multiples(1.0 / regularization, r * d),
         w=np.zeros((M, r * d)),
         tallies=np.zeros((M, SUMS)),
-        matrices=np.eye(d)[None, None]
-        * newton.first_variance(members.newton[:, 1], n_classes)[:, None, None, None]
-        * np.ones((N, C, 1, 1)),
+        matrices=_multiples(np.repeat(variance, C), d).reshape(N, C, d, d),
         weights=np.zeros((N, C, d)),
         tables=np.zeros((R, 3, C, d)),
         slopes=np.zeros(R),
@@ -62,6 +61,22 @@ def start(n_columns: int, intercept: bool, n_classes: int, members: Members) -> 
         bins=bins,
         tally=np.zeros(TALLIES),
     )
+
+
+def _multiples(factors: Array, size: int) -> Array:
+    """Multiples of the identity, (len(factors), size, size): no more is allocated."""
+    found = np.zeros((len(factors), size, size))
+    found[:, np.arange(size), np.arange(size)] = factors[:, None]
+    return found
+
+
+def size_in_bytes(n_columns: int, intercept: bool, n_classes: int, members: Members) -> int:
+    """What a state takes."""
+    d = n_columns + intercept
+    M, N, R = len(members.radii), len(members.newton), len(members.rates)
+    C, r = n_classes if n_classes > 2 else 1, n_classes - 1
+    numbers = M * (r * d) * (r * d + 1) + N * C * d * (d + 1) + R * 3 * C * d + 3 * d + n_classes
+    return numbers * np.dtype(np.float64).itemsize
 
 
 def kept(state: LogisticState, before: Members, after: Members) -> LogisticState:
@@ -97,11 +112,11 @@ def with_class(state: LogisticState, members: Members, x: Array, intercept: bool
         halves = np.array([0.5, 1.0, 1.0])[:, None, None]
         signs = np.array([-1.0, 1.0, -1.0])[:, None, None]
         tables = np.concatenate([tables * halves * signs, tables * halves], axis=2)
-    variance = 1.0 / members.newton[:, 1]
+    variance = newton.first_variance(members.newton[:, 1], K + 1)
     return state._replace(
         P=_bordered(P, d, _power(1.0 / members.regularization, state)),
         w=np.pad(w, ((0, 0), (0, d))),
-        matrices=np.concatenate([matrices, (variance[:, None, None] * np.eye(d))[:, None]], axis=1),
+        matrices=np.concatenate([matrices, _multiples(variance, d)[:, None]], axis=1),
         weights=_met_once(weights, x, state.tally[ROWS], intercept),
         tables=np.stack(
             [
@@ -125,7 +140,7 @@ def _bordered(P: Array, d: int, variance: Array) -> Array:
     size = P.shape[1]
     wider = np.zeros((len(P), size + d, size + d))
     wider[:, :size, :size] = P
-    wider[:, size:, size:] = variance[:, None, None] * np.eye(d)
+    wider[:, size:, size:] = _multiples(variance, d)
     return wider
 
 
@@ -137,22 +152,24 @@ def _met_once(weights: Array, x: Array, rows: float, intercept: bool) -> Array:
     return np.concatenate([weights, new], axis=1)
 
 
-def with_columns(state: LogisticState, members: Members, more: int, intercept: bool) -> LogisticState:
-    """The state as it would be had so many more columns, of zeros so far, been there from the start."""
-    d = state.tables.shape[3]
+def with_columns(state: LogisticState, members: Members, met: Array, intercept: bool) -> LogisticState:
+    """The state as it would be had more columns been there from the start.
+
+    `met` says in how many rows each of them had a value, which was 0: all so far for a category, none for a number.
+    """
+    more, d = met.size, state.tables.shape[3]
     old = np.r_[0 : d - intercept, d - intercept + more : d + more]  # the intercept stays last
     K = state.slots.size
     r = K - 1
-    count = state.moments[COUNT].max(initial=0.0)
     moments = np.pad(state.moments, ((0, 0), (0, more)))
-    moments[COUNT, d - intercept :] = count
+    moments[COUNT, d - intercept :] = met
     fresh = start(d - intercept + more, intercept, K, members)
-    rooted = state.tallies[:, ROOT] != 0.0
+    M, rooted = len(state.P), state.tallies[:, ROOT] != 0.0
     fresh.P[rooted] = np.sqrt(fresh.P[rooted])
-    P = fresh.P.reshape(-1, r, d + more, r, d + more)
-    P[np.ix_(range(len(P)), range(r), old, range(r), old)] = state.P.reshape(-1, r, d, r, d)
-    w = fresh.w.reshape(-1, r, d + more)
-    w[:, :, old] = state.w.reshape(-1, r, d)
+    P = fresh.P.reshape(M, r, d + more, r, d + more)
+    P[np.ix_(range(M), range(r), old, range(r), old)] = state.P.reshape(M, r, d, r, d)
+    w = fresh.w.reshape(M, r, d + more)
+    w[:, :, old] = state.w.reshape(M, r, d)
     matrices = fresh.matrices
     matrices[:, :, old[:, None], old] = state.matrices
     weights, tables = fresh.weights, fresh.tables

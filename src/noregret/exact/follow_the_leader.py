@@ -85,6 +85,7 @@ class FollowTheLeader(LinearLearner):
     multiclass = "softmax"  # there are no classes
     state_: LeaderState
     _constants: LeaderConstants
+    _one_step = False
 
     def __init__(self, domain: Domain = Box(1.0)) -> None:  # noqa: B008 (frozen)
         self.domain = domain

@@ -9,7 +9,7 @@ import numpy as np
 
 from noregret._types import Array
 from noregret.base import OnlineClassifier
-from noregret.interrupts import uninterrupted
+from noregret.interrupts import listen, uninterrupted
 
 
 class RememberingClassifier(OnlineClassifier):
@@ -26,6 +26,7 @@ class RememberingClassifier(OnlineClassifier):
             if weight[t] != 0.0:
                 with uninterrupted():
                     self._learn_row(X[t], Y[t], float(weight[t]), out[t])
+            listen()
 
     def _forecast(self, X: Array, out: Array) -> None:
         for t in range(X.shape[0]):

@@ -17,7 +17,7 @@ from noregret.base import OnlineLearner
 from noregret.domains import Ball, Competition
 from noregret.errors import BadRow, NoBound
 from noregret.exact.kernels import RBF, Kernel
-from noregret.interrupts import uninterrupted
+from noregret.interrupts import listen, pressed, uninterrupted
 from noregret.second_order import aioli, curvature
 from noregret.second_order.aioli import AIOLIConstants
 from noregret.second_order.algebra import dot
@@ -130,6 +130,7 @@ class KernelAIOLI(SurrogateClassifier):
 
     state_: ExactState | FeatureState  # type: ignore[assignment]
     _constants: KernelConstants
+    _one_step = False
     _binary_only = True
     _logits_per_weight: ClassVar[float] = 0.5
     _growing = ("X", "roots", "triangle", "alpha")
@@ -295,6 +296,10 @@ class KernelAIOLI(SurrogateClassifier):
 
     # ------------------------------------------------------------------ the game
 
+    @property
+    def _least_rows(self) -> int:
+        return 1  # it has no panels
+
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         if isinstance(self.state_, ExactState):
             self._run_exactly(self.state_, X, Y, weight, out)
@@ -357,6 +362,10 @@ class KernelAIOLI(SurrogateClassifier):
             update(triangle, roots, alpha, h, n, q, lam, bend if q > 0.0 else 0.0, step if q > 0.0 else 0.0)
             aioli.count(tally, weight[t], loss, m, growth, terms, square, bend * square / lam, step * step * q)
             n += 1
+            if pressed():
+                parts = rows[:n], roots[:n], triangle[: n * (n + 1) // 2], alpha[:n], tally
+                self.state_ = ExactState(*(part.copy() for part in parts))
+                listen()
         self.state_ = ExactState(rows, roots, triangle, alpha, tally)
 
     def _features(self, state: FeatureState, X: Array, weight: Array) -> Array:

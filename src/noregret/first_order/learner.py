@@ -21,6 +21,7 @@ from noregret.first_order.linear import GRADIENTS, WEIGHTS, forecast_block
 from noregret.losses import Loss
 from noregret.rows import Entries, parts
 from noregret.tally import EXCESS, ROWS, require_unit_weights
+from noregret.turns import reads
 
 MULTICLASS = {"softmax": "softmax", "hinge": "multiclass hinge"}
 WITH_PROBABILITIES = ("logistic", "logit", "softmax")
@@ -42,6 +43,7 @@ class LinearLearner(OnlineClassifier):
     loss: str
     multiclass: str
     _takes_sparse = True
+    _one_step = True
     _bounded: ClassVar[bool] = True  # whether the weights stay in a bounded set
 
     # ------------------------------------------------------------------ the loss
@@ -154,6 +156,7 @@ class LinearLearner(OnlineClassifier):
         return super().predict_proba_one(x)
 
     @available_if(_classifies)
+    @reads
     def decision_function(self, X: Any) -> Array:
         """The margin (n,) of the second class for two classes, else scores (n, K)."""
         return self._scores(self._forecasts(X))

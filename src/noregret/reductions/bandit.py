@@ -25,8 +25,9 @@ from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.domains import Competition
 from noregret.errors import BadRow
-from noregret.interrupts import uninterrupted
+from noregret.interrupts import listen, pressed, uninterrupted
 from noregret.labels import Labels
+from noregret.turns import TakesTurns
 
 ROUNDS, MISTAKES, EXPLORED, LEARNED = range(4)  # of the tally: rounds over, wrong, explored, and those that taught
 OPEN, ACTION, PROBABILITY, EXPLORING = range(4)  # of the round between `act` and `feedback`
@@ -50,7 +51,7 @@ class LinearBanditState(NamedTuple):
     tally: Array
 
 
-class BanditLearner(BaseEstimator, ABC):
+class BanditLearner(TakesTurns, BaseEstimator, ABC):
     """A learner that names one label a round and is told whether it was right."""
 
     state_: Any
@@ -118,6 +119,9 @@ class BanditLearner(BaseEstimator, ABC):
         probability = float(explore / p.size + (1.0 - explore) * p[k])
         self.state_.x[:] = row[0]
         self.state_.pending[:] = 1.0, k, probability, exploring
+        if pressed():  # who is interrupted does not learn the action
+            self._close()
+            listen()
         return self.classes_[k], probability
 
     def feedback(self, x: Any, action: Any, correct: bool) -> None:
@@ -149,9 +153,13 @@ class BanditLearner(BaseEstimator, ABC):
         with uninterrupted():
             learned = self._learn(row, k, bool(correct), true)
             state.tally[:] += 1.0, not correct, state.pending[EXPLORING], learned
-            state.pending[:] = 0.0
-            state.x[:] = 0.0
+            self._close()
             self._next_round()
+
+    def _close(self) -> None:
+        """No round is open."""
+        self.state_.pending[:] = 0.0
+        self.state_.x[:] = 0.0
 
     def _next_round(self) -> None:
         """What is to happen between two rounds."""
@@ -259,7 +267,7 @@ class BanditReduction(BanditLearner):
     def _teach(self, row: Array, k: int, weight: float = 1.0) -> None:
         """The base learns that class k is the label of the row."""
         base = self.base_
-        base._run(row, base._labels.one_hot[k : k + 1], np.array([weight]), base._new_forecasts(1))
+        base._run(row, base._labels.target(k), np.array([weight]), base._new_forecasts(1))
 
 
 def drawn(p: Array, u: float) -> int:

@@ -150,7 +150,7 @@ class BanditMulticlass(BanditReduction):
         before = fresh.regret_bound(1000)
         size = min(SMALL, fresh._largest[0] / 2)
         row = np.full((1, n_features), size / math.sqrt(n_features))
-        fresh._run(row, fresh._labels.one_hot[:1], ONE, fresh._new_forecasts(1))
+        fresh._run(row, fresh._labels.target(0), ONE, fresh._new_forecasts(1))
         if fresh.regret_bound(1000) != before:
             raise NoBound(
                 "It depends on the largest row or gradient met. Declare a bound on them, feature_bound (or "

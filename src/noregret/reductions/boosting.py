@@ -16,13 +16,15 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.base import ONE, OnlineClassifier
 from noregret.errors import BadRow, NoBound, NoCertificate
-from noregret.interrupts import uninterrupted
+from noregret.interrupts import listen, uninterrupted
 from noregret.losses import leader, softmax
 from noregret.reductions import boost_regression as regression
 from noregret.reductions.weak import COMPILED, COUNT, MEAN, SQUARE, WeakLearner, Weighted, hear, new_memory, say
+from noregret.spread import joined, standardised
 from noregret.tally import ROWS, TALLIES, record, require_unit_weights
 
 LARGEST = 1e150
+FARTHEST = 1e100  # standard deviations: sums of their squares are numbers
 begin, learn, move = regression.begin, regression.learn, regression.move
 
 
@@ -38,7 +40,7 @@ class BoostingConstants:
 class BoostingState(NamedTuple):
     """What the stages have learned; a row a stage."""
 
-    moments: Array  # (3, d) count, mean and sum of squared deviations of the columns
+    moments: Array  # (3, d) count, mean and sum of squared deviations of the columns: see spread.py
     memory: Array  # of compiled weak learners: see weak.py
     regression: Array  # (N, 6): see boost_regression.py
     log_weight: Array  # (N,) of Hedge: minus the mistakes
@@ -175,6 +177,7 @@ class OnlineBoosting(OnlineClassifier):
             return
         for t in range(X.shape[0]):
             self._run_row(X[t], Y[t], float(weight[t]), out[t])
+            listen()
 
     def _forecast(self, X: Array, out: Array) -> None:
         self._run(X, np.zeros(out.shape), np.zeros(X.shape[0]), out)
@@ -351,8 +354,8 @@ def score(
 def standardise(moments: Array, x: Array, z: Array) -> None:
     """Features by the means and deviations of the rows before."""
     for j in range(x.size):
-        spread = moments[SQUARE, j]
-        z[j] = (x[j] - moments[MEAN, j]) * math.sqrt(moments[COUNT, j] / spread) if spread > 0.0 else 0.0
+        away = standardised(moments[SQUARE, j], x[j] - moments[MEAN, j], moments[COUNT, j])
+        z[j] = min(max(away, -FARTHEST), FARTHEST)
 
 
 @kernel
@@ -419,4 +422,4 @@ def run(
             moments[COUNT, j] += 1.0
             away = X[t, j] - moments[MEAN, j]
             moments[MEAN, j] += away / moments[COUNT, j]
-            moments[SQUARE, j] += away * (X[t, j] - moments[MEAN, j])
+            moments[SQUARE, j] = joined(moments[SQUARE, j], away, X[t, j] - moments[MEAN, j], 1.0)

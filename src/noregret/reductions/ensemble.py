@@ -26,6 +26,10 @@ class Ensemble(OnlineClassifier):
     def _binary_only(self) -> bool:  # type: ignore[override]
         return any(member._binary_only for member in self._members)
 
+    @property
+    def _least_rows(self) -> int:
+        return max(member._least_rows for member in self._members)
+
     def _limits(self) -> tuple[float, float]:
         return math.inf, math.inf  # `_check_rows` asks the members
 

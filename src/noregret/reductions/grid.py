@@ -11,10 +11,12 @@ from sklearn.exceptions import NotFittedError
 
 from noregret._types import Array
 from noregret.base import BLOCK, ONE, OnlineClassifier
+from noregret.interrupts import stretches, uninterrupted
 from noregret.reductions import stack
+from noregret.turns import TakesTurns
 
 
-class Stack:
+class Stack(TakesTurns):
     """Several learners side by side: one pass over the rows, states on one axis, members on several threads.
 
     For a grid over what one would like to know, such as the radius. To act on the answer while the stream runs,
@@ -81,8 +83,14 @@ class Stack:
         out = np.empty((len(members), *Y.shape))
         for i in range(0, len(Y), BLOCK):
             some = slice(i, i + BLOCK)
-            stack.run(members, X[some], [Y[some]] * len(members), weight[some], out[:, some])
+            self._run(X[some], Y[some], weight[some], out[:, some])
         return self._said(out)
+
+    def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
+        members = self.learners_
+        for some in stretches(len(Y), max(member._least_rows for member in members), slow=True):
+            with uninterrupted():
+                stack.run(members, X[some], [Y[some]] * len(members), weight[some], out[:, some])
 
     def predict_proba(self, X: Any) -> Array:
         """What each member forecasts of each row, (members, n, K). Changes nothing."""

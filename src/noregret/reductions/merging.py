@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from sklearn.base import clone
 
 from noregret.base import OnlineLearner
+from noregret.turns import reading
 
 Learner = TypeVar("Learner", bound=OnlineLearner)
 
@@ -50,8 +52,11 @@ def merge(learners: Sequence[Learner]) -> Learner:
     for i, learner in enumerate(given):
         _require_alike(first, learner, i)
     merged = beginning(first)
-    merged.state_ = merged._merged([learner.state_ for learner in given], merged.state_)
-    merged._parts = sum(learner._parts for learner in given)
+    with ExitStack() as turns:
+        for learner in given:
+            turns.enter_context(reading(learner))
+        merged.state_ = merged._merged([learner.state_ for learner in given], merged.state_)
+        merged._parts = sum(learner._parts for learner in given)
     return merged
 
 

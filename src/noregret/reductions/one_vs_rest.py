@@ -115,6 +115,10 @@ class OneVsRest(OnlineClassifier):
     def _start(self, n_features: int, n_classes: int) -> OneVsRestState:
         return OneVsRestState(np.zeros(n_classes), np.zeros(TALLIES))
 
+    @property
+    def _least_rows(self) -> int:
+        return int(self.learners_[0]._least_rows)
+
     def _limits(self) -> tuple[float, float]:
         return math.inf, math.inf  # `_check_rows` asks a member
 

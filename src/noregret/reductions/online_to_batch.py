@@ -19,7 +19,9 @@ from noregret import validate
 from noregret._types import Array
 from noregret.base import OnlineLearner
 from noregret.errors import NoBound
+from noregret.interrupts import uninterrupted
 from noregret.labels import Labels
+from noregret.turns import TakesTurns, reads
 
 METHODS = ("random", "average", "last", "suffix")
 
@@ -29,7 +31,7 @@ def _offers(name: str) -> Callable[[OnlineToBatch], bool]:
     return lambda estimator: hasattr(getattr(estimator, "learner_", estimator.base), name)
 
 
-class OnlineToBatch(BaseEstimator):
+class OnlineToBatch(TakesTurns, BaseEstimator):
     r"""One predictor for fresh rows, out of the n of a run: what a stream has taught, as a scikit-learn estimator.
 
     `fit` runs the learner once over the rows, in the order given. Row t is forecast by the learner of the t - 1 rows
@@ -116,19 +118,27 @@ class OnlineToBatch(BaseEstimator):
                 self._begin(y, sample_weight)
                 if y is not None and not is_regressor(self.base):
                     classes = Labels.of(y, classes).classes  # that the learner might otherwise wait for
+            learned = self.n_rows_
             with self._stops():
                 self.learner_._play(X, y, classes, sample_weight, keep=False)
+            self._conclude()
         except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
+            if fresh or self.n_rows_ == learned:
+                self.__dict__.clear()
+                self.__dict__.update(before)
+            else:  # of the rows, the first ones were learned
+                self._conclude()
             raise
+        return self
+
+    def _conclude(self) -> None:
+        """Say what was learned."""
         if self.method == "last" or self.n_rows_ == 0:
             self.kept_, self.n_rows_kept_ = self.learner_, self.n_rows_
         self.n_features_in_ = self.learner_.n_features_in_
         for name in ("feature_names_in_", "classes_"):
             if hasattr(self.learner_, name):
                 setattr(self, name, getattr(self.learner_, name))
-        return self
 
     def _begin(self, y: Any, sample_weight: Any) -> None:
         if not isinstance(self.base, OnlineLearner):
@@ -153,6 +163,7 @@ class OnlineToBatch(BaseEstimator):
         learner, loop = self.learner_, type(self.learner_)._inner_loop
         run = getattr(learner, loop)
 
+        @uninterrupted()
         def with_stops(X: Any, Y: Array, weight: Array, out: Array, *more: Any) -> None:
             counted = np.flatnonzero(weight)  # a row of weight 0 is a row left out
             at = 0
@@ -210,12 +221,14 @@ class OnlineToBatch(BaseEstimator):
         return found
 
     @available_if(_offers("predict_proba"))
+    @reads
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, K), columns in the order of `classes_`."""
         found: Array = self._predictor(X).predict_proba(X)
         return found
 
     @available_if(_offers("decision_function"))
+    @reads
     def decision_function(self, X: Any) -> Array:
         """The margin (n,) of the second class for two classes, else scores (n, K)."""
         found: Array = self._predictor(X).decision_function(X)

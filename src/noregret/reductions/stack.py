@@ -52,10 +52,11 @@ def join(members: Sequence[Any]) -> None:
 def run(members: Sequence[Any], X: Any, targets: Any, weight: Array, out: Array) -> None:
     """The game of every member over a block, member i with `targets[i]`, its forecasts into `out[i]`."""
     some = max(64, 1 << (CACHED // max(X.shape[1], 1)).bit_length())
+    n, least = X.shape[0], max(member._least_rows for member in members)
+    stops = [*range(some, n - least + 1, some), n]
 
     def play(mine: Sequence[int]) -> None:
-        for first in range(0, X.shape[0], some):
-            rows = slice(first, first + some)
+        for rows in map(slice, [0, *stops], stops):
             for i in mine:
                 members[i]._run(X[rows], targets[i][rows], weight[rows], out[i][rows])
 

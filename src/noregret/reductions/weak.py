@@ -111,7 +111,8 @@ def hear(kind: int, memory: Array, i: int, z: Array, cost: Array, y: int, weight
 @kernel
 def part(z: float, shift: float) -> int:
     """Which part of a column a value is in: they are WIDE deviations wide, the outer ones without end."""
-    return int(min(max((z - shift) / WIDE + PARTS / 2, 0.0), PARTS - 1.0))
+    place = (z - shift) / WIDE + PARTS / 2
+    return int(min(place, PARTS - 1.0)) if place > 0.0 else 0  # what is no number is in the first part, not outside
 
 
 @kernel

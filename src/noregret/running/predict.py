@@ -50,7 +50,9 @@ def _columns(model: Path, learner: Any, data: str, format: str | None) -> Any:
     if names is None:
         return None
     reader = getattr(learner, "_reader", None)
-    kinds = ["number"] * len(names) if reader is None else list(reader.kinds)
+    kinds = ["number"] * len(names)
+    if reader is not None:  # where no value was seen, text and numbers alike say nothing to the model
+        kinds = [kind if kind == "number" else "category" for kind in reader.kinds]
     return dict(zip(map(str, names), kinds, strict=True))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from threading import get_ident
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,6 +35,7 @@ from noregret.second_order.surrogate import (
     put_back,
 )
 from noregret.tally import record
+from noregret.turns import WRITER, takes_its_turn, turn_of
 
 LOG_2 = math.log(2.0)
 
@@ -145,28 +147,44 @@ class AIOLI(SurrogateClassifier):
         )
 
     # For one row Python is what takes time. A plain row (`is_plain_row`, without the call) is learned and forecast by
-    # one compiled call; what is not plain, or not good, goes the long way, which knows the errors.
+    # one compiled call; what is not plain, or not good, goes the long way, which knows the errors. So does what has to
+    # wait for another thread: here is `turns.learns` and `turns.reads` without calls, for a learner that is free. One
+    # call is whole, so nothing has to be done about Ctrl-C.
 
+    @takes_its_turn
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row. (The first needs `classes`, unless a block has been learned before.)"""
         state: Any = self.__dict__.get("state_")
         if classes is None and state and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:
             P, w, tally = state
-            try:
-                if learn_row(P, w, tally, x, self._labels.code[y], self._numbers):
-                    return
-            except (KeyError, TypeError):  # no class, or label probabilities
-                pass
+            me, turn = get_ident(), turn_of(self)
+            writer = turn.writer
+            if not writer and not turn.waiting:
+                try:
+                    if writer.setdefault(WRITER, me) == me and not turn.readers:
+                        if learn_row(P, w, tally, x, self._labels.code[y], self._numbers):
+                            return
+                except (KeyError, TypeError):  # no class, or label probabilities
+                    pass
+                finally:
+                    if writer and writer[WRITER] == me:
+                        del writer[WRITER]
         super().learn_one(x, y, classes)
 
+    @takes_its_turn
     def predict_proba_one(self, x: Any) -> Array:
         """Probabilities (2,) of one row."""
         state: Any = self.__dict__.get("state_")
         if state and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:
             out = np.empty(2)
-            P, w, tally = state
-            if forecast_row(P, w, tally, x, self._numbers, out):
-                return out
+            (P, w, tally), me, turn = state, get_ident(), turn_of(self)
+            readers = turn.readers
+            try:
+                readers.append(me)
+                if not turn.writer and forecast_row(P, w, tally, x, self._numbers, out):
+                    return out
+            finally:
+                readers.remove(me)
         return super().predict_proba_one(x)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:

@@ -72,7 +72,7 @@ PIECES = _pieces()
 @kernel
 def sharp(L: float) -> float:
     """1 / (2 + W(e^(L-1))) for L >= 0: the largest kappa that is proved. It is paid every row, so it is tabulated."""
-    if not L < 0.25 * QUARTERS:
+    if not 0.0 <= L < 0.25 * QUARTERS:
         return 1.0 / (2.0 + lambert_of_exp(L - 1.0))
     k = int(4.0 * L)
     s = 8.0 * L - (2.0 * k + 1.0)

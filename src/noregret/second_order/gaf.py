@@ -159,7 +159,7 @@ class GAF(SurrogateClassifier):
             )
         validate.whole("n_samples", self.n_samples, 1)
         validate.whole("random_state", self.random_state, 0)
-        points = np.empty((int(self.n_samples), n_classes - 1))
+        points = np.zeros((int(self.n_samples), n_classes - 1))
         if method == "sobol":
             points = sobol_points(int(self.n_samples), n_classes - 1, int(self.random_state))
         return METHODS[method], points, int(self.random_state)
@@ -180,7 +180,8 @@ class GAF(SurrogateClassifier):
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c, H = self._constants, helmert(self._n_classes)
-        numbers = (H, c.regularization, c.radius, c.code, c.number, c.feature_bound, c.method, c.points, c.seed, c.mu)
+        points = c.points.copy()  # fresh draws are written into it, and copies of a learner share its constants
+        numbers = (H, c.regularization, c.radius, c.code, c.number, c.feature_bound, c.method, points, c.seed, c.mu)
         P, w, tally = self.state_
 
         def row_by_row(t: slice) -> None:
@@ -193,7 +194,7 @@ class GAF(SurrogateClassifier):
 
     def _forecast(self, X: Array, out: Array) -> None:
         c = self._constants
-        points = c.points.copy()  # fresh draws are written into it
+        points = c.points.copy()  # as above
         forecast_block(*self.state_, X, helmert(self._n_classes), c.method, points, c.seed, c.mu, out)
 
 

@@ -13,7 +13,7 @@ from noregret import validate
 from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.errors import NoBound, NoCertificate
-from noregret.second_order import curvature
+from noregret.second_order import curvature, panels
 from noregret.second_order.rounding import allowance, require_digits
 from noregret.second_order.surrogate import SurrogateState, merged, start
 from noregret.tally import EXCESS, ROWS, WIDEST, require_unit_weights
@@ -42,6 +42,7 @@ class SurrogateClassifier(OnlineClassifier):
     precision: str = "double"
     state_: SurrogateState
     _constants: Constants
+    _one_step = True
     # Comparators reach logits of size C = radius |x| times this: 1/2 where the weights give the margin z_1 - z_0.
     _logits_per_weight: ClassVar[float] = 1.0
 
@@ -70,6 +71,10 @@ class SurrogateClassifier(OnlineClassifier):
 
     def _start(self, n_features: int, n_classes: int) -> SurrogateState:
         return start((n_classes - 1) * n_features, self._constants.regularization, self.precision == "single")
+
+    @property
+    def _least_rows(self) -> int:
+        return panels.least_rows(self.state_.w.size)
 
     def _merged(self, states: Sequence[Any], common: Any) -> Any:
         return merged(states, common)

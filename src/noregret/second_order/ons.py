@@ -15,7 +15,7 @@ from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.domains import Ball, Competition
 from noregret.errors import NoBound, NoCertificate
-from noregret.interrupts import uninterrupted
+from noregret.interrupts import listen, uninterrupted
 from noregret.losses import softmax
 from noregret.second_order import panels
 from noregret.second_order.algebra import dot, norm
@@ -106,6 +106,7 @@ class ONS(OnlineClassifier):
 
     state_: ONSState
     _constants: ONSConstants
+    _one_step = True
 
     def __init__(
         self,
@@ -206,6 +207,10 @@ class ONS(OnlineClassifier):
             gamma=c.gamma,
             epsilon=c.epsilon,
         )
+
+    @property
+    def _least_rows(self) -> int:
+        return panels.least_rows(self.state_.w.size)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
@@ -434,6 +439,7 @@ def run_in_panels(
                 project(P, w, radius)
             if done < len(x):
                 run(P, w, leader, tally, x[done:], y[done:], c[done:], H, radius, gamma, epsilon, z[done:])
+        listen()
 
 
 @kernel

@@ -29,7 +29,7 @@ from scipy.linalg import blas
 
 from noregret._jit import kernel
 from noregret._types import Array
-from noregret.interrupts import uninterrupted
+from noregret.interrupts import listen, uninterrupted
 from noregret.second_order.algebra import Work, dot
 from noregret.second_order.rounding import ROOT, SPREAD, inflation, most_mass
 from noregret.second_order.surrogate import lift
@@ -74,6 +74,11 @@ def rows_at_once(size: int, r: int) -> int:
     return max(8, 1 << ((rank // r).bit_length() - 1))
 
 
+def least_rows(size: int) -> int:
+    """See `OnlineLearner._least_rows`: panels are no longer than this."""
+    return RANK_OF_LARGE if size >= LEAST_SIZE else 1
+
+
 def pays(size: int, n_rows: int) -> bool:
     """Whether panels are faster than row by row."""
     return size >= LEAST_SIZE and n_rows >= LEAST_ROWS
@@ -108,6 +113,7 @@ def play(
                     mirror(P)
                 if done < len(x):
                     row_by_row(slice(rows.start + done, rows.stop))
+            listen()
     finally:
         if not tally[ROOT]:
             mirror(P)  # for r = 1 once a block: until then only the upper triangle is kept up, and read

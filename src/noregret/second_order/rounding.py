@@ -27,8 +27,8 @@ from noregret.second_order.roots import take_root
 from noregret.tally import EXCESS, LOSS, ROWS, TALLIES
 
 # MASS = (trace of A) / lam - N, which bounds the condition of A; SHIFT bounds the sum of |step of w|^2 in A's norm;
-# ENERGY + |excess| bounds |w|^2 in that norm and the terms that excess is the sum of; ROOT is 0 as long as P is kept, and
-# from then on 1 + the mass at which a root of P took its place; SPREAD is the sum of N tau over the rows since.
+# ENERGY + |excess| bounds |w|^2 in that norm and the terms that excess is the sum of; ROOT is 0 as long as P is kept,
+# and from then on 1 + the mass at which a root of P took its place; SPREAD is the sum of N tau over the rows since.
 MASS, SHIFT, ENERGY, ROOT, SPREAD = range(TALLIES, TALLIES + 5)
 SUMS = TALLIES + 5
 

@@ -105,6 +105,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
 
     state_: VovkState
     _constants: VovkConstants
+    _one_step = True
 
     def __init__(self, regularization: float = 1.0) -> None:
         self.regularization = regularization
@@ -157,6 +158,10 @@ class VovkAzouryWarmuth(OnlineRegressor):
             label_bound=float(tally[HIGHEST]),
             regularization=self._constants.regularization,
         )
+
+    @property
+    def _least_rows(self) -> int:
+        return panels.least_rows(self.state_.w.size)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         P, w, tally = self.state_
