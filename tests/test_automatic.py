@@ -217,7 +217,7 @@ def test_tiny_and_huge_spreads_do_not_poison() -> None:
     plain = OnlineLogisticRegression().predict_then_learn(X, y)
     for power in (-1060, -1000, -600, -450, -300, 400):  # below -1022 a number has few digits
         found = OnlineLogisticRegression().predict_then_learn(np.ldexp(X, power), y)
-        np.testing.assert_allclose(found, plain, rtol=1e-3 if power < -1000 else 0.0)
+        np.testing.assert_allclose(found, plain, rtol=0.0, atol=0.01 if power < -1000 else 0.0)
 
 
 @settings(max_examples=100, deadline=None)
@@ -535,13 +535,13 @@ def test_members_that_are_not_there_take_no_memory() -> None:
     many = OnlineLogisticRegression(classes=np.arange(40_000), max_classes=40_000)
     assert peak_memory(lambda: many.fit(X[:, :2], [0, 1])) < 200e6
     assert peak_memory(lambda: pickle.dumps(many._labels)) < 10e6
-    wide = scipy.sparse.csr_array(([1.0, 2.0], ([0, 500], [3, 200_000])), shape=(1000, 262_144))
-    assert peak_memory(lambda: OnlineLogisticRegression().fit(wide, np.arange(1000) % 2)) < 200e6
+    wide = scipy.sparse.csr_array(([1.0, 2.0], ([0, 50], [3, 200_000])), shape=(100, 262_144))
+    assert peak_memory(lambda: OnlineLogisticRegression().fit(wide, np.arange(100) % 2)) < 150e6
 
 
 def test_what_does_not_fit_into_memory_is_refused_before_anything_is_allocated() -> None:
     greedy = OnlineLogisticRegression(radii=(1.0,), classes=np.arange(40_000), max_classes=40_000)
-    with pytest.raises(TooLarge, match=r"need \d+ GiB.*radii=\"auto\"") as refused:
+    with pytest.raises(TooLarge, match=r"need [\d,]+\.\d GiB.*radii=\"auto\"") as refused:
         greedy.fit(np.ones((2, 30)), [0, 1])
     assert isinstance(refused.value, MemoryError)
     assert not hasattr(greedy, "state_")

@@ -633,8 +633,8 @@ class OnlineLogisticRegression(OnlineClassifier):
         needed = size_in_bytes(reader.width, intercept, n_classes, self._members(reader, n_classes))
         if needed > memory():
             raise TooLarge(
-                f"{reader.width + intercept} columns and {n_classes} classes need {needed / 2**30:.3g} GiB, and this "
-                f'machine has {memory() / 2**30:.3g}. Leave radii="auto", which has as many members as pay; or give '
+                f"{reader.width + intercept} columns and {n_classes} classes need {needed / 2**30:,.1f} GiB, and this "
+                f'machine has {memory() / 2**30:,.1f}. Leave radii="auto", which has as many members as pay; or give '
                 "fewer columns (lower max_categories), or fewer classes. Nothing was learned from this call."
             )
 
