@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+import pickle
+import time
+import tracemalloc
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_softmax, logsumexp, softmax
+from sklearn.exceptions import NotFittedError
 
 import noregret
 from learners import assert_same_state, standardised, through_file
 from noregret import AIOLI, FOLKLORE, BadRow, NoBound, OnlineLogisticRegression
 from noregret.automatic.members import ADAGRAD, BUDGET, FORGETFUL, HALF_LIVES, NEWTON, RADII, choose
 from noregret.automatic.newton import settle
+from noregret.automatic.scaling import rescale
+from noregret.errors import TooLarge
 from noregret.streams import adversarial
 from noregret.tally import ROWS
 
@@ -198,6 +206,35 @@ def test_constant_and_late_columns() -> None:
     Z = learner._for_comparators(X)
     assert not Z[:, 1].any()
     assert np.abs(Z).max() <= 4.0
+
+
+def test_tiny_and_huge_spreads_do_not_poison() -> None:
+    learner = OnlineLogisticRegression()
+    p = learner.predict_then_learn([[0.0], [1e-160], [5e-161], [1.0]], [0, 1, 0, 1])
+    assert np.isfinite(p).all()
+    assert all(np.isfinite(array).all() for array in learner.state_)
+    X, y = some_rows(60, 2, 2)
+    plain = OnlineLogisticRegression().predict_then_learn(X, y)
+    for power in (-1060, -1000, -600, -450, -300, 400):  # below -1022 a number has few digits
+        found = OnlineLogisticRegression().predict_then_learn(np.ldexp(X, power), y)
+        np.testing.assert_allclose(found, plain, rtol=0.0, atol=0.01 if power < -1000 else 0.0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=20))
+def test_sums_of_squares_of_any_size(values: list[float]) -> None:
+    """Against numbers without bounds."""
+    moments, out = np.zeros((3, 1)), np.empty((1, 1))
+    for t, value in enumerate(values):
+        before = [Fraction(x) for x in values[:t]]
+        rescale(moments, np.array([[value]]), np.ones(1), out)
+        away = Fraction(value) - sum(before) / max(t, 1)
+        square = sum((x - sum(before) / t) ** 2 for x in before) + away**2 * Fraction(t, t + 1)
+        z = 0.0 if square == 0 else math.copysign(math.sqrt(away**2 * t / square), away)
+        rounding = 1e-15 * t * float(max(map(abs, map(Fraction, values[: t + 1])))) + 1e-321
+        if abs(away) > 1e6 * Fraction(rounding):
+            assert out[0, 0] == pytest.approx(min(max(z, -4.0), 4.0), rel=1e-5)
+        assert abs(out[0, 0]) <= 4.0
 
 
 def test_a_feature_of_scale_1e6_with_noisy_labels_stays_near_the_middle() -> None:
@@ -416,6 +453,108 @@ def test_categories_met_later_are_as_if_always_known() -> None:
     few = OnlineLogisticRegression(max_categories=2)
     few.partial_fit(rows, y)
     assert few._reader.width == 4
+
+
+def test_members_are_dropped_at_the_row_that_makes_them_too_dear() -> None:
+    rng = np.random.default_rng(0)
+    names = [f"level {i}" for i in range(32)]
+    rows = [{"a": names[i % 32], "b": names[rng.integers(32)]} for i in range(120)]
+    y = rng.integers(0, 10, 120)
+    whole = OnlineLogisticRegression(classes=range(10))
+    said = whole.predict_then_learn(rows, y)
+    parts = OnlineLogisticRegression(classes=range(10))
+    told = [parts.predict_then_learn(rows[i : i + 1], y[i : i + 1]) for i in range(120)]
+    assert np.array_equal(said, np.vstack(told))
+    assert_same_state(whole, parts)
+    assert len(whole.members_) < len(OnlineLogisticRegression(classes=range(10)).fit(rows[:1], y[:1]).members_)
+
+
+@pytest.mark.parametrize("missing", ["mean", "indicator"])
+def test_a_column_may_begin_with_a_missing_value(missing: str, tmp_path: Any) -> None:
+    learner = OnlineLogisticRegression(missing=missing)
+    learner.learn_one({"a": 1.0, "b": None, "c": None}, "x")
+    learner.learn_one({"a": 2.0, "b": "text", "c": math.nan}, "y")
+    learner.learn_one({"a": 0.5, "b": "other", "c": 7.0}, "x")
+    again = through_file(learner, tmp_path)
+    assert again._reader == learner._reader
+    assert learner._reader.kinds == ("number", "category", "number")
+    for either in (learner, again):
+        either.learn_one({"a": 0.5, "b": None, "c": 8.0}, "x")
+    assert_same_state(learner, again)
+    with pytest.raises(BadRow, match=r"column 2 \('c'\): 'text'"):
+        learner.learn_one({"a": 2.0, "b": "text", "c": "text"}, "y")
+
+
+def test_rows_that_are_not_learned_bring_nothing() -> None:
+    rows = [{"a": 1.0, "b": "p"}, {"a": 2.0, "b": "q"}, {"a": math.inf, "b": "r"}, {"a": 0.0, "b": "s"}]
+    learner = OnlineLogisticRegression(on_bad_row="skip", max_categories=2)
+    learner.partial_fit(rows, ["x", "y", "x", "z"], sample_weight=[1.0, 0.0, 1.0, 1.0])
+    alone = OnlineLogisticRegression(on_bad_row="skip", max_categories=2)
+    alone.partial_fit([rows[0], rows[3]], ["x", "z"])
+    assert learner._reader == alone._reader
+    assert [category for _, category in learner._reader.levels] == ["p", "s"]
+    assert_same_state(learner, alone)
+
+
+def test_what_is_no_number_is_refused_by_name() -> None:
+    for value in ("text", 1 + 2j, np.datetime64("2020-01-01"), 10**400, [1.0]):
+        learner = OnlineLogisticRegression()
+        learner.learn_one({"a": 1.0, "b": 1.0}, 0)
+        with pytest.raises(BadRow, match=r"row 0, column 1 \('b'\)"):
+            learner.learn_one({"a": 1.0, "b": value}, 1)
+
+
+def test_many_keys_cost_little_more_than_an_array() -> None:
+    d = 3000
+    X, y = np.random.default_rng(0).normal(size=(40, d)), np.arange(40) % 2
+    names = [f"key {j}" for j in range(d)]
+    rows = [dict(zip(names, x.tolist(), strict=True)) for x in X]
+    of_arrays, of_rows = OnlineLogisticRegression().fit(X[:2], y[:2]), OnlineLogisticRegression().fit(rows[:2], y[:2])
+    times: tuple[list[float], list[float]] = [], []
+    for t in range(2, 40):
+        for learner, row, took in ((of_arrays, X[t], times[0]), (of_rows, rows[t], times[1])):
+            began = time.perf_counter()
+            learner.learn_one(row, y[t])
+            took.append(time.perf_counter() - began)
+    assert np.array_equal(of_arrays.predict_proba(X), of_rows.predict_proba(rows))
+    assert min(times[1]) < 10 * min(times[0])
+
+
+def peak_memory(work: Any) -> int:
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_members_that_are_not_there_take_no_memory() -> None:
+    X = np.random.default_rng(0).normal(size=(2, 30_000))
+    assert peak_memory(lambda: OnlineLogisticRegression().fit(X, [0, 1])) < 100e6
+    many = OnlineLogisticRegression(classes=np.arange(40_000), max_classes=40_000)
+    assert peak_memory(lambda: many.fit(X[:, :2], [0, 1])) < 200e6
+    assert peak_memory(lambda: pickle.dumps(many._labels)) < 10e6
+    wide = scipy.sparse.csr_array(([1.0, 2.0], ([0, 50], [3, 200_000])), shape=(100, 262_144))
+    assert peak_memory(lambda: OnlineLogisticRegression().fit(wide, np.arange(100) % 2)) < 150e6
+
+
+def test_what_does_not_fit_into_memory_is_refused_before_anything_is_allocated() -> None:
+    greedy = OnlineLogisticRegression(radii=(1.0,), classes=np.arange(40_000), max_classes=40_000)
+    with pytest.raises(TooLarge, match=r"need [\d,]+\.\d GiB.*radii=\"auto\"") as refused:
+        greedy.fit(np.ones((2, 30)), [0, 1])
+    assert isinstance(refused.value, MemoryError)
+    assert not hasattr(greedy, "state_")
+
+
+def test_there_is_no_forecast_before_any_class() -> None:
+    learner = OnlineLogisticRegression().fit([[1.0]], [1], sample_weight=0.0)
+    for verb in (learner.predict, learner.predict_proba, learner.decision_function):
+        with pytest.raises(NotFittedError, match="no label"):
+            verb([[1.0]])
+    for verb in (learner.predict_one, learner.predict_proba_one):
+        with pytest.raises(NotFittedError, match="no label"):
+            verb([1.0])
 
 
 def test_sparse_rows_are_rows() -> None:

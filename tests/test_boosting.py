@@ -19,7 +19,7 @@ import noregret
 from learners import assert_same_state, through_file
 from noregret import AIOLI, OGD, BadRow, NoBound, NoCertificate, OnlineBoosting, play
 from noregret.reductions import boost_regression as regression
-from noregret.reductions.weak import PARTS, WIDE, Weighted
+from noregret.reductions.weak import PARTS, WIDE, Weighted, part
 
 
 def some_rows(n: int = 200, d: int = 4, K: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -273,3 +273,23 @@ def test_it_can_be_played() -> None:
     assert trace.mean_log_loss == pytest.approx(
         noregret.OnlineBoosting(n_learners=3).fit(X, y, classes=range(3)).total_loss_ / 200, rel=1e-6
     )
+
+
+@pytest.mark.parametrize("weak", ["stump", "naive-bayes"])
+def test_tiny_spreads_are_standardised(weak: str) -> None:
+    """0 times infinity once was an index."""
+    X, y = np.array([[0.0], [1e-160], [5e-161]]), [0, 1, 0]
+    learner = OnlineBoosting(weak).fit(X, y)
+    assert np.isfinite(learner.predict_proba(X)).all()
+    assert all(np.isfinite(array).all() for array in learner.state_)
+    X, y = some_rows()
+    plain = OnlineBoosting(weak, n_learners=3).fit(X, y).predict_proba(X)
+    for power in (-1000, -450, 400):
+        small = np.ldexp(X, power)
+        assert np.array_equal(OnlineBoosting(weak, n_learners=3).fit(small, y).predict_proba(small), plain)
+
+
+def test_what_is_no_number_is_within_the_parts() -> None:
+    for z in (np.nan, np.inf, -np.inf, 1e300, -1e300, 5e-324, 0.0):
+        for shift in (0.0, np.nan, WIDE):
+            assert 0 <= part(z, shift) < PARTS

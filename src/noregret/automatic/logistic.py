@@ -119,6 +119,10 @@ class OnlineLogisticRegression(OnlineClassifier):
     more than they; `regret_bound()` is AIOLI's theorem plus ln N. Nothing is promised about weights on
     the raw features; but once means and deviations have settled, the two differ by a linear map and a constant.
 
+    **Columns.** Frames and dictionaries may have text. A column's first value tells whether it holds numbers or
+    categories; until then it is missing. Each category gets a column of its own at the row that first has it. Only rows
+    that are learned count: those of weight 0, and bad ones, change nothing.
+
     **Labels never seen.** Without `classes` the learner starts with those it meets. Row t keeps 1/(t+2)^2 of its
     probability for a label never seen, which costs less than ln 2 in all; `predict_proba` tells the probabilities among
     the classes known, which sum to 1. A label that comes takes that part. What was learned stays: until then the game
@@ -646,8 +650,8 @@ class OnlineLogisticRegression(OnlineClassifier):
         needed = size_in_bytes(reader.width, intercept, n_classes, self._members(reader, n_classes))
         if needed > memory():
             raise TooLarge(
-                f"{reader.width + intercept} columns and {n_classes} classes need {needed / 2**30:.3g} GiB, and this "
-                f'machine has {memory() / 2**30:.3g}. Leave radii="auto", which has as many members as pay; or give '
+                f"{reader.width + intercept} columns and {n_classes} classes need {needed / 2**30:,.1f} GiB, and this "
+                f'machine has {memory() / 2**30:,.1f}. Leave radii="auto", which has as many members as pay; or give '
                 "fewer columns (lower max_categories), or fewer classes. Nothing was learned from this call."
             )
 

@@ -12,8 +12,9 @@ nothing. So it does not matter how rows are cut into blocks.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from noregret.errors import BadRow
 from noregret.validate import largest_square, writable
 
 LARGEST = 1e150  # its square is a number
+NO_NUMBERS = frozenset({complex, np.complex64, np.complex128, np.datetime64, np.timedelta64})  # though NumPy casts them
 NUMBER, CATEGORY, UNKNOWN = "number", "category", "unknown"  # the last: no value was learned yet
 
 
@@ -48,11 +50,21 @@ class Reader:
         object.__setattr__(self, "is_plain", straight and not self.indicators)
 
     @cached_property
-    def numbers(self) -> dict[int, int]:
-        """The place in the table of every column of numbers."""
-        late = {j: len(self.kinds) * self.indicators + i for i, (j, value) in enumerate(self.levels) if value is None}
-        first = [j for j, kind in enumerate(self.kinds) if kind == NUMBER and j not in late]
-        return {j: i for i, j in enumerate(first)} | {j: len(first) + i for j, i in late.items()}
+    def of_numbers(self) -> list[int]:
+        """The columns of numbers."""
+        return [j for j, kind in enumerate(self.kinds) if kind == NUMBER]
+
+    @cached_property
+    def others(self) -> list[int]:
+        """The columns of which this is not known."""
+        return [j for j, kind in enumerate(self.kinds) if kind != NUMBER]
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """The places in the table of the columns of numbers."""
+        late = {j: self.width - len(self.levels) + i for i, (j, value) in enumerate(self.levels) if value is None}
+        first = itertools.count()
+        return np.array([late[j] if j in late else next(first) for j in self.of_numbers], dtype=np.intp)
 
     @cached_property
     def categories(self) -> dict[int, dict[Any, int]]:
@@ -118,6 +130,10 @@ class Columns:
         found: Sequence[Any] = self.columns[j]
         return found
 
+    def rows(self, columns: Sequence[int]) -> Iterable[Sequence[Any]]:
+        """The rows, with some columns."""
+        return zip(*(self.columns[j] for j in columns), strict=True) if columns else [()] * self.n
+
     def numbers(self, columns: Sequence[int]) -> Array:
         """The numbers of some columns, (n, columns)."""
         found = np.empty((self.n, len(columns)))
@@ -130,27 +146,34 @@ class Dictionaries:
     """Rows as dictionaries; a name that a row lacks is missing."""
 
     def __init__(self, rows: list[dict[str, Any]], names: list[str]) -> None:
-        self.rows, self.names, self.n = rows, names, len(rows)
-        known = frozenset(names)
-        for t, row in enumerate(rows):
-            if not row.keys() <= known:
-                foreign = next(name for name in row if name not in known)
-                raise BadRow(f"row {t}: {foreign!r} is not one of the features {names}. Leave it out, or start anew.")
+        self.n = len(rows)
+        self.values = [
+            list(row.values()) if list(row) == names else self._in_order(t, row, names) for t, row in enumerate(rows)
+        ]
+
+    def _in_order(self, t: int, row: dict[str, Any], names: list[str]) -> list[Any]:
+        if not row.keys() <= (known := frozenset(names)):
+            foreign = next(name for name in row if name not in known)
+            raise BadRow(f"row {t}: {foreign!r} is not one of the features {names}. Leave it out, or start anew.")
+        return [row.get(name) for name in names]
 
     def value(self, t: int, j: int) -> Any:
         """Of row t and column j."""
-        return self.rows[t].get(self.names[j])
+        return self.values[t][j]
 
     def column(self, j: int) -> Sequence[Any]:
         """Column j."""
-        name = self.names[j]
-        return [row.get(name) for row in self.rows]
+        return [row[j] for row in self.values]
+
+    def rows(self, columns: Sequence[int]) -> list[Sequence[Any]]:
+        """The rows, with some columns."""
+        return [row if len(row) == len(columns) else [row[j] for j in columns] for row in self.values]
 
     def numbers(self, columns: Sequence[int]) -> Array:
         """The numbers of some columns, (n, columns)."""
-        names = [self.names[j] for j in columns]
+        rows = self.rows(columns)
         try:
-            found = np.array([[row.get(name) for name in names] for row in self.rows], dtype=np.float64)
+            found = np.array(rows, dtype=np.float64) if all(_may_be_numbers(row) for row in rows) else np.empty(0)
         except (TypeError, ValueError, OverflowError):
             found = np.empty(0)
         if found.shape == (self.n, len(columns)):
@@ -192,37 +215,41 @@ def read(given: Given, reader: Reader, learns: np.ndarray, budget: int, missing_
         if (fault := block.fault) is None:
             return block
         return replace(block, fault=fault._replace(what=_what(given.value(fault.row, fault.column))))
-    kinds, since = _settle(given, reader, learns, missing_is_error)
-    of_numbers = [j for j, kind in enumerate(kinds) if kind == NUMBER]
+    settled, since = _settle(given, reader, learns, missing_is_error)
+    of_numbers = settled.of_numbers
     numbers = given.numbers(of_numbers)
-    for i, j in enumerate(of_numbers):
-        if j in since:
-            numbers[: since[j], i] = [_before(given.value(t, j)) for t in range(since[j])]
+    for i, j in enumerate(of_numbers) if since else ():
+        numbers[: since.get(j, 0), i] = [_before(given.value(t, j)) for t in range(since.get(j, 0))]
     absent = np.isnan(numbers)
     wrong = find_unlearnable(numbers, missing_is_error)
     faults = [Fault(t, of_numbers[i], _what(given.value(t, of_numbers[i]))) for t, i in np.argwhere(wrong).tolist()]
     numbers[wrong] = np.nan
-    others = {j: _Other(j, given.column(j), kind, since.get(j)) for j, kind in enumerate(kinds) if kind != NUMBER}
-    for other in others.values():
+    places = _places(given, settled.others, reader)
+    known = np.all(places >= 0, axis=0)  # the usual columns, which are quick
+    unusual = [settled.others[i] for i in np.flatnonzero(~known).tolist()]
+    others = [_Other(j, given.column(j), settled.kinds[j], since.get(j)) for j in unusual]
+    for other in others:
         faults += other.faults(missing_is_error)
     bad = np.zeros(given.n, dtype=bool)
     bad[[fault.row for fault in faults]] = True
     learned = learns & ~bad
     first = -1 if begun or not learned.any() else int(np.argmax(learned))
-    new: list[Level] = [Level(t, j, None) for j, t in since.items() if kinds[j] == NUMBER and t != first]
-    for j, other in others.items():
-        new += other.new_levels(learned, set(reader.categories.get(j, ())), budget)
+    new: list[Level] = [Level(t, j, None) for j, t in since.items() if settled.kinds[j] == NUMBER and t != first]
+    for other in others:
+        new += other.new_levels(learned, set(reader.categories.get(other.j, ())), budget)
     new.sort(key=lambda level: (level.row, level.category is not None, level.column))
-    growth = _growth(reader, kinds, since, new)
+    growth = _growth(reader, settled.kinds, since, new)
     after = growth[-1][1] if growth else reader
     table = np.zeros((given.n, after.width))
-    table[:, [after.numbers[j] for j in of_numbers]] = numbers
+    table[:, after.numbers] = numbers
     if after.indicators:
-        table[:, [after.indicators_at + j for j in of_numbers]] = absent
-    for j, other in others.items():
+        table[:, after.indicators_at + np.array(of_numbers, dtype=np.intp)] = absent
+    for other in others:
         if after.indicators:
-            table[:, after.indicators_at + j] = other.absent
-        other.mark(after.categories.get(j, {}), table)
+            table[:, after.indicators_at + other.j] = other.absent
+        for t, place in other.placed(after.categories.get(other.j, {})):
+            table[t, place] = 1.0
+    table[np.arange(given.n)[:, None], places[:, known]] = 1.0
     return Block(table, bad, min(faults, default=None), growth)
 
 
@@ -266,35 +293,42 @@ class _Other:
                 found.append(Level(t, self.j, self.values[t]))
         return found
 
-    def mark(self, places: dict[Any, int], table: Array) -> None:
-        """Write a 1 at the place of each row's category."""
-        for t in self.present:
-            if (place := places.get(self.values[t])) is not None:
-                table[t, place] = 1.0
+    def placed(self, places: dict[Any, int]) -> list[tuple[int, int]]:
+        """The rows whose category has a place, and that place."""
+        return [(t, places[self.values[t]]) for t in self.present if self.values[t] in places]
 
 
-def _settle(
-    given: Given, reader: Reader, learns: np.ndarray, missing_is_error: bool
-) -> tuple[list[str], dict[int, int]]:
+def _places(given: Given, columns: list[int], reader: Reader) -> np.ndarray:
+    """The places of the categories in some columns; -1 where there is none."""
+    by_column = [reader.categories.get(j, {}) for j in columns]
+    try:
+        found = [
+            [places.get(value, -1) for places, value in zip(by_column, row, strict=True)] for row in given.rows(columns)
+        ]
+    except TypeError:  # a value that cannot be looked up
+        return np.full((given.n, len(columns)), -1)
+    return np.array(found, dtype=np.intp).reshape(given.n, len(columns))
+
+
+def _settle(given: Given, reader: Reader, learns: np.ndarray, missing_is_error: bool) -> tuple[Reader, dict[int, int]]:
     """What the columns are after the block, and the row since which that is known, of those where it was not before."""
+    if UNKNOWN not in reader.kinds:
+        return reader, {}
     kinds, since = list(reader.kinds), {}
-    waiting = {j: np.flatnonzero(learns & ~missing(given.column(j))) for j, kind in enumerate(kinds) if kind == UNKNOWN}
+    waiting = {j: np.flatnonzero(learns & ~missing(given.column(j))) for j in reader.others if kinds[j] == UNKNOWN}
     at = 0
-    while waiting:
-        waiting = {j: later for j, rows in waiting.items() if (later := rows[np.searchsorted(rows, at) :]).size}
-        t = min((int(rows[0]) for rows in waiting.values()), default=given.n)
-        if t == given.n:
-            break
+    while waiting := {j: later for j, rows in waiting.items() if (later := rows[np.searchsorted(rows, at) :]).size}:
+        t = min(int(rows[0]) for rows in waiting.values())
         told = {j: kind_of(given.value(t, j)) for j, rows in waiting.items() if rows[0] == t}
         if all(_is_good(given.value(t, j), told.get(j, kind), missing_is_error) for j, kind in enumerate(kinds)):
             for j, kind in told.items():
                 kinds[j], since[j] = kind, t
                 del waiting[j]
         at = t + 1
-    return kinds, since
+    return Reader(tuple(kinds), reader.levels, reader.indicators), since
 
 
-def _growth(reader: Reader, kinds: list[str], since: dict[int, int], new: list[Level]) -> list[tuple[int, Reader]]:
+def _growth(reader: Reader, kinds: Sequence[str], since: dict[int, int], new: list[Level]) -> list[tuple[int, Reader]]:
     """The reader from each row on that teaches it something; `new` is in the order of rows."""
     levels = reader.levels + tuple((level.column, level.category) for level in new)
     found, met = [], 0
@@ -321,17 +355,21 @@ def missing(values: Any) -> np.ndarray:
 def as_numbers(values: Any) -> Array:
     """Numbers, NaN for what is missing, infinity for what is not a number."""
     try:
-        found = np.asarray(values, dtype=np.float64)
+        found = np.asarray(values, dtype=np.float64) if _may_be_numbers(values) else np.empty(0)
     except (TypeError, ValueError, OverflowError):
         found = np.empty(0)
     return found if found.shape == (len(values),) else np.array([_number(value) for value in values])
+
+
+def _may_be_numbers(values: Sequence[Any]) -> bool:
+    return isinstance(values, np.ndarray) or NO_NUMBERS.isdisjoint(map(type, values))
 
 
 def _number(value: Any) -> float:
     if is_missing(value):
         return math.nan
     try:
-        return float(value)
+        return math.inf if type(value) in NO_NUMBERS else float(value)
     except (TypeError, ValueError, OverflowError):
         return math.inf
 
