@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from noregret.streams.sparse_rows import Parsed, SparseFormat
+from noregret.streams.sparse_rows import Parsed, SparseFormat, rows_not_finite
 
 
 class VowpalWabbit(SparseFormat):
@@ -47,6 +47,8 @@ class VowpalWabbit(SparseFormat):
         shape = len(lines), self.columns
         X = sparse.csr_matrix((np.array(data, dtype=float), np.array(indices, dtype=np.int64), indptr), shape=shape)
         X.sum_duplicates()
+        for i in rows_not_finite(X):
+            why.setdefault(i, "its values are too large: with scales and collisions one is not a finite number.")
         return Parsed(X, np.array(labels), np.array(weights), why)
 
     def settle(self, X: Any) -> None:
@@ -92,7 +94,7 @@ def _features(text: str, mask: int) -> list[tuple[int, float]]:
 
 def _number(text: str, what: str) -> float:
     try:
-        value = float(text)
+        value = float(text.replace("_", "no number"))  # Python would take 1_000
     except ValueError:
         raise ValueError(f"the {what} is {text!r}, which is no number.") from None
     if not math.isfinite(value):
