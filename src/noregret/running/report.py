@@ -17,6 +17,7 @@ from noregret.running.rows import rows_for
 from noregret.running.run import Run
 from noregret.running.score import lines_of
 
+WIDEST = 10_000  # columns of sparse rows, for comparators
 OF_WEIGHT_1 = "comparators are for rows of weight 1, all of them learned from, by a learner that began here"
 CURVE, END = 3_000_000, 60_000_000  # numbers: up to so many, comparators at every line of the trace, or at its end
 
@@ -53,6 +54,8 @@ def _no_comparator(run: Run) -> str:
     if settings.weight is not None or run.bad_of_learner or Path(settings.model or "").is_file():
         return OF_WEIGHT_1
     rows, width = run.score.rows, _width(learner)
+    if isinstance(run.columns, int) and run.columns > WIDEST:
+        return f"{run.columns:,} columns are too many for a second look"
     if rows * width > END:
         return f"{rows:,} rows of {width:,} numbers are too many for a second look"
     return ""
@@ -109,7 +112,7 @@ def summary_of(run: Run, trace: Trace, regret: Interval | None, why: str) -> dic
         "regret_bound": _plain(last.bound),
     }
     if regret is not None:
-        return document | {"regret": list(regret)}
+        return document | {"regret": [_plain(end) for end in regret]}
     return document | {"regret": None, "no_regret_because": why}
 
 
@@ -178,6 +181,8 @@ def shown(name: str, value: Any) -> str:
         return "not known"
     if name == "regret":
         low, high = value
+        if low is None or high is None:  # the comparator was not found to any precision
+            return "not known" if low is None else f"{low:.4g} or more"
         return f"{low:.4g}" if high - low <= 1e-3 * max(abs(high), 1.0) else f"{low:.4g} to {high:.4g}"
     if name == "error_rate":
         return f"{value:.2%}"
