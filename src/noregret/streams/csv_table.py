@@ -19,6 +19,7 @@ from noregret.streams.tables import Chunk, Table
 from noregret.streams.types import BadLine
 
 LONGEST = 1 << 17  # bytes of a record over several lines: a quote that is never closed must not swallow the file
+QUICK_COLUMNS = 10_000  # beyond, what pyarrow keeps per column is more than the values
 
 
 class CsvTable(Table):
@@ -55,6 +56,8 @@ class CsvTable(Table):
         import pyarrow as pa
         from pyarrow import csv as pacsv
 
+        if len(self.names) > QUICK_COLUMNS:
+            return None
         raw = b"".join(lines)
         if b'"' in raw or raw.count(b"\r") != raw.count(b"\r\n"):  # to pyarrow either ends a line
             return None
