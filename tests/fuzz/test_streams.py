@@ -20,8 +20,26 @@ pa = pytest.importorskip("pyarrow")
 
 PIECES = [b"\x00", b"\r", b"\n", b"\r\n", b'"', b",", b";", b"\t", b"|", b":", b" ", b"#", b"{", b"}", b"[", b"'", b"^"]
 PIECES += [b"\xef\xbb\xbf", b"\xff\xfe", b"\xed\xa0\x80", "é中\U0001f600".encode(), b"NaN", b"Infinity", b"-1e999"]
-PIECES += [b"9" * 5000, b"[" * 3000, b"\\ud800", b"\\u0000", b"1_000", b"=cmd()", b"\x1b[31m", b"null", b"true", b"1e308"]
-PIECES += [b'{"y": 1, "y": 2}\n', b'{"new": 3, "y": "b"}\n', b"1 99999999999:1\n", b"1 qid:3 1:1\n", b"1 2 3 |f a\n", b"|\n"]
+PIECES += [
+    b"9" * 5000,
+    b"[" * 3000,
+    b"\\ud800",
+    b"\\u0000",
+    b"1_000",
+    b"=cmd()",
+    b"\x1b[31m",
+    b"null",
+    b"true",
+    b"1e308",
+]
+PIECES += [
+    b'{"y": 1, "y": 2}\n',
+    b'{"new": 3, "y": "b"}\n',
+    b"1 99999999999:1\n",
+    b"1 qid:3 1:1\n",
+    b"1 2 3 |f a\n",
+    b"|\n",
+]
 PIECES += [b"\xe2\x80\xa8", b"0000-00-00", b"9999-12-31T23:59:59+14:00", b"0001-01-01T00:00:00+14:00"]
 SUFFIXES = ["csv", "tsv", "jsonl", "svm", "vw", "parquet", "arrow", "csv.gz", "jsonl.bz2", "vw.xz"]
 SQUEEZE = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
@@ -52,7 +70,9 @@ def encoded(kind: str, table: list[dict[str, Any]], rng: np.random.Generator) ->
     if kind == "svm":
         return "".join(f"{int(row['y'] == 'a')} 1:{row['x']} 3:1 # note\n" for row in table).encode()
     if kind == "vw":
-        return "".join(f"{1 if row['y'] == 'a' else -1} 1 't|f x:{row['x']} |g {row['when']}\n" for row in table).encode()
+        return "".join(
+            f"{1 if row['y'] == 'a' else -1} 1 't|f x:{row['x']} |g {row['when']}\n" for row in table
+        ).encode()
     columns = pa.Table.from_pylist(table)
     if rng.random() < 0.5:
         columns = columns.set_column(1, "colour", columns["colour"].dictionary_encode())

@@ -38,9 +38,13 @@ class Folder:
     def __enter__(self) -> Folder:
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock.take()
-        self._remove(self.path / DONE)  # of a run that was stopped at its very end
-        if self.unfinished.is_symlink():
-            raise ValueError(f"{self.unfinished} is a symbolic link: remove it.")
+        try:
+            self._remove(self.path / DONE)  # of a run that was stopped at its very end
+            if self.unfinished.is_symlink():
+                raise ValueError(f"{self.unfinished} is a symbolic link: remove it.")
+        except BaseException:
+            self._lock.release()
+            raise
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -67,10 +71,9 @@ class Folder:
         if not path.exists():
             return None
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"{path} is damaged ({error}): begin anew, without --resume.") from error
-        return dict(found)
 
     def finished(self) -> dict[str, Any] | None:
         """The summary of a run that has ended here, and after which none was begun."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
@@ -73,7 +72,7 @@ class JsonTable(Table):
 
     def guess(self, parts: list[Any]) -> str:
         """What most values are."""
-        known = [value for value in chain(*parts) if not _missing(value)]
+        known = [value for value in chain(*parts) if value is not None and value == value]  # and no NaN
         for kind, of_kind in (("number", _is_number), ("truth", lambda value: isinstance(value, bool))):
             if sum(map(of_kind, known)) >= kinds.MOST * len(known):
                 return kind
@@ -81,7 +80,7 @@ class JsonTable(Table):
 
     def guess_label(self, parts: list[Any]) -> str:
         """What all labels are."""
-        known = [value for value in chain(*parts) if not _missing(value)]
+        known = [value for value in chain(*parts) if value is not None and value == value]  # and no NaN
         if known and all(isinstance(value, bool) for value in known):
             return "truth"
         return kinds.guess_label(_text(known)) if all(map(_is_number, known)) else "category"
@@ -133,10 +132,6 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -145,6 +140,9 @@ def _text(values: Any) -> Any:
     import pyarrow as pa
 
     return pa.array(
-        [None if _missing(value) else value if isinstance(value, str) else json.dumps(value) for value in values],
+        [
+            None if value is None or value != value else value if isinstance(value, str) else json.dumps(value)
+            for value in values
+        ],
         pa.string(),
     )

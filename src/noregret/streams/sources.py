@@ -37,7 +37,7 @@ COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.op
 LONGEST = 1 << 24  # bytes of a line
 LARGEST_BLOCK = 1 << 25  # bytes of the lines of a block, and of the sample
 MOST_COLUMNS = 1 << 17  # named by the header of a table
-MOST_CELLS = 1 << 26  # rows times columns of a block, where rows may leave out columns
+MOST_CELLS = 1 << 24  # rows times columns of a block, where rows may leave out columns
 SAMPLE = 4096  # lines that tell what columns hold
 
 
