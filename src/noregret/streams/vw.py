@@ -7,6 +7,7 @@ Collisions add up. Nothing else is added, no constant either. (VW hashes names a
 from __future__ import annotations
 
 import math
+from array import array
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,7 @@ class VowpalWabbit(SparseFormat):
 
     def parse(self, lines: list[bytes]) -> Parsed:
         """Line by line."""
-        indices: list[int] = []
-        data: list[float] = []
+        indices, data = array("q"), array("d")  # a line may have a million features
         indptr, labels, weights = [0], [], []
         why: dict[int, str] = {}
         for i, line in enumerate(lines):
@@ -37,8 +37,8 @@ class VowpalWabbit(SparseFormat):
                     raise ValueError("it has no '|', which begins the features.")
                 label, weight = _head(head)
                 found = _features(body, self.columns - 1)
-                indices += [column for column, _ in found]
-                data += [value for _, value in found]
+                indices.extend([column for column, _ in found])
+                data.extend([value for _, value in found])
             except ValueError as error:
                 why[i] = str(error)
             indptr.append(len(indices))
