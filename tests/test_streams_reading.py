@@ -341,7 +341,7 @@ def test_a_broken_archive_is_told_of(tmp_path):
     (tmp_path / "cut.csv.gz").write_bytes(raw[:-12])
     (tmp_path / "plain.csv.gz").write_bytes(b"a,y\n1,2\n")
     for name in ("cut", "plain"):
-        with pytest.raises(ValueError, match=rf"{name}\.csv\.gz is broken, or not compressed"):
+        with pytest.raises(ValueError, match=rf"{name}\.csv\.gz: it is broken, or not compressed"):
             list(read(tmp_path / f"{name}.csv.gz", "y"))
 
 

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from noregret.cli.terminal import say
+
 CORE = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 EXTRAS = {
     "cli": ("typer", "rich", "matplotlib", "pyarrow"),
@@ -40,9 +42,9 @@ def doctor(
     for title, entries in found.items():
         print(title)
         for name, value in entries.items():
-            print(f"  {name:<16} {', '.join(map(str, value)) or 'none' if isinstance(value, list) else value}")
+            say(f"  {name:<16} {', '.join(map(str, value)) or 'none' if isinstance(value, list) else value}")
     for advice in advise(found):
-        print(f"* {advice}")
+        say(f"* {advice}")
 
 
 def look() -> dict[str, dict[str, Any]]:

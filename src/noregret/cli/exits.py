@@ -8,7 +8,14 @@ from contextlib import contextmanager
 
 import typer
 
+from noregret.cli.terminal import say
+
 USAGE, DATA, INTERRUPTED = 2, 3, 4
+
+
+TOO_LARGE = (
+    "Use fewer columns (of VW text, --bits), or a learner that keeps a few numbers per column: LinearizedFTRL or OGD."
+)
 
 
 @contextmanager
@@ -16,6 +23,9 @@ def clean_errors() -> Iterator[None]:
     """What is wrong with the data is said in one line, without a traceback, and exits with 3."""
     try:
         yield
+    except MemoryError as error:
+        say(f"error: not enough memory ({str(error) or 'no size is told'}). {TOO_LARGE}", sys.stderr)
+        raise typer.Exit(DATA) from error
     except (ValueError, OSError, ImportError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}", sys.stderr)
         raise typer.Exit(DATA) from error

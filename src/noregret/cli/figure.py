@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from noregret.cli.exits import USAGE, clean_errors
+from noregret.cli.terminal import say
 
 
 def figure(
@@ -39,7 +40,7 @@ def figure(
     with clean_errors(), _bar(name) as told:
         paths = make(name, out, quick=quick, seed=seed, work=Work(jobs, told))
     print(f"{name}: {ABOUT[name]}")
-    print(f"written: {', '.join(map(str, paths))}")
+    say(f"written: {', '.join(map(str, paths))}")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from noregret.cli.exits import clean_errors
+from noregret.cli.terminal import printable, say
 
 WIDTH = 120  # of a table that goes to a file
 
@@ -64,12 +65,13 @@ def race(
             )
         pictures = result.save(out)
     if json or csv or markdown:
-        print(result.to_json() if json else result.to_csv() if csv else result.to_markdown(), end="")
+        text = result.to_json() if json else result.to_csv() if csv else result.to_markdown()
+        print(printable(text, keep="\n") if sys.stdout.isatty() else text, end="")
     else:
         _print_tables(result)
-        print(f"leaderboard: {out / 'leaderboard.md'}")
+        say(f"leaderboard: {out / 'leaderboard.md'}")
         for picture in pictures:
-            print(f"picture: {picture}")
+            say(f"picture: {picture}")
 
 
 def split(text: str) -> list[str]:
@@ -119,13 +121,13 @@ def _bar(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
     console = Console(stderr=True)
     columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("games"), TimeRemainingColumn())
-    words = TextColumn("{task.description}")
+    words = TextColumn("{task.description}", markup=False)
     with Progress(*columns, words, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
         task = bar.add_task("the first game (new code is compiled, once a machine)", total=None)
 
         def told(what: str, done: int, total: int) -> None:
             compiling = " (new code is compiled, once a machine)" if "order 1:" in what else ""
-            bar.update(task, description=what + compiling, completed=done, total=total)
+            bar.update(task, description=printable(what) + compiling, completed=done, total=total)
 
         yield told
 
@@ -144,14 +146,14 @@ def _print_tables(result: Any) -> None:
         for heading in headings:
             table.add_column(heading, justify="left" if heading == "learner" else "right")
         for row in body:
-            table.add_row(*row)
+            table.add_row(*(Text(printable(cell)) for cell in row))
         console.print(table)
 
     for stream in result.streams:
-        console.print(Text.assemble((stream.name, "bold"), f": {about(stream)}"))
+        console.print(Text.assemble((printable(stream.name), "bold"), f": {printable(about(stream))}"))
         show(HEADINGS, cells(stream))
         for each in stream.refusals:
-            console.print(Text(refused(each)))
+            console.print(Text(printable(refused(each))))
         console.print()
     if len(result.streams) > 1:
         console.print(Text(OVERALL))

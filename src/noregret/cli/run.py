@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from noregret.cli.exits import INTERRUPTED, clean_errors
+from noregret.cli.terminal import output, printable, printable_json, say
 
 
 class OnBad(StrEnum):
@@ -29,6 +31,7 @@ class Kind(StrEnum):
     csv = "csv"
 
 
+FORMULAS = "In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
 FORMAT = "csv, tsv, jsonl, parquet, arrow, svmlight or vw (default: by the name's ending; csv for standard input)."
 
 
@@ -36,7 +39,11 @@ def run(
     data: Annotated[str, typer.Argument(help="A file, or - for standard input.")],
     target: Annotated[str, typer.Option(help="The column of labels.")] = "label",
     model: Annotated[
-        str | None, typer.Option(help="A learner, 'AIOLI(radius=5)', or a model file to go on from.")
+        str | None,
+        typer.Option(
+            help="A learner, 'AIOLI(radius=5)', or a model file to go on from (default: OnlineLogisticRegression; "
+            "LinearizedFTRL for sparse rows of more than 1024 columns)."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The folder of the report (default: NAME-run).")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a run was interrupted.")] = False,
@@ -51,6 +58,7 @@ def run(
     ] = None,
     bits: Annotated[int, typer.Option(min=1, max=30, help="VW features are hashed into 2^bits columns.")] = 18,
     checkpoint_every: Annotated[int, typer.Option(min=1, help="Rows between two checkpoints.")] = 100_000,
+    escape_formulas: Annotated[bool, typer.Option("--escape-formulas", help=FORMULAS)] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")] = False,
 ) -> None:
     """Stream a file through a learner: forecasts, model, score, and a report with pictures.
@@ -62,31 +70,37 @@ def run(
     """
     with clean_errors():
         from noregret.running import report
-        from noregret.running.run import DEFAULT, Interrupted, Run, Settings
+        from noregret.running.folder import Folder
+        from noregret.running.run import Interrupted, Run, Settings, stopping_at_once
 
         if data != "-" and not Path(data).is_file():
             raise typer.BadParameter(f"there is no file {data!r}.")
         named = None if classes is None else tuple(classes.split(","))
         settings = Settings(
-            data, target, model or DEFAULT, format, on_bad.value, weight, named, bits, checkpoint_every=checkpoint_every
+            data, target, model, format, on_bad.value, weight, named, bits, checkpoint_every=checkpoint_every
         )
-        folder = out or Path(f"{'stdin' if data == '-' else Path(data).name.split('.')[0]}-run")
-        going = Run(settings, folder, resume)
+        path = out or Path(f"{'stdin' if data == '-' else Path(data).name.split('.')[0]}-run")
+        if resume and not path.is_dir():
+            raise ValueError(f"there is nothing to resume: there is no folder {path}.")
         try:
-            with _bar(quiet=json, total=_lines_about(data, going.reading.format)) as tell:
-                going.play(tell)
+            with stopping_at_once(), Folder(path) as folder:
+                summary = folder.finished() if resume else None
+                if summary is None or (summary.get("data"), summary.get("target")) != (data, target):
+                    going = Run(settings, folder, resume)
+                    with _bar(quiet=json, total=_lines_about(data, going.reading.format)) as tell:
+                        going.play(tell)
+                    with _spinner("putting forecasts together, finding the best in hindsight", quiet=json):
+                        going.finish(forecasts is Kind.csv, escape_formulas)
+                        summary = report.write(going)
+                    folder.clear()
         except (Interrupted, KeyboardInterrupt):
-            again = " ".join([*sys.argv[1:], *([] if resume else ["--resume"])])
-            print(f"interrupted. To go on: noregret {again}", file=sys.stderr)
+            again = shlex.join([*sys.argv[1:], *([] if resume else ["--resume"])])
+            say(f"interrupted. To go on: noregret {again}", sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
-        with _spinner("putting forecasts together, finding the best in hindsight", quiet=json):
-            going.finish(csv=forecasts is Kind.csv)
-            summary = report.write(going, folder)
-        going.folder.clear()
         if json:
-            print((folder / "summary.json").read_text(encoding="utf-8"), end="")
+            print(printable_json((path / "summary.json").read_text(encoding="utf-8")), end="")
         else:
-            _print_summary(report.entries(summary), folder)
+            _print_summary(report.entries(summary), path)
 
 
 def predict(
@@ -95,22 +109,27 @@ def predict(
     out: Annotated[Path | None, typer.Option(help="Where to write: .csv or .parquet (default: CSV, printed).")] = None,
     format: Annotated[str | None, typer.Option(help=FORMAT)] = None,
     bits: Annotated[int, typer.Option(min=1, max=30, help="VW features are hashed into 2^bits columns.")] = 18,
+    escape_formulas: Annotated[bool, typer.Option("--escape-formulas", help=FORMULAS)] = False,
 ) -> None:
     """Forecast the rows of a file by a model, which does not change.
 
     Example: noregret predict clicks-run/model.npz tomorrow.csv
     """
     with clean_errors():
+        from noregret._files import replacing
         from noregret.running.predict import predict_file
 
         if data != "-" and not Path(data).is_file():
             raise typer.BadParameter(f"there is no file {data!r}.")
         if out is not None and out.suffix not in (".csv", ".parquet"):
-            raise typer.BadParameter(f"--out {out}: give a name that ends in .csv or .parquet.")
-        with _bar(quiet=out is None, total=_lines_about(data, format)) as tell:
-            rows = predict_file(model, data, out, format, bits, tell)
+            raise typer.BadParameter(f"--out {str(out)!r}: give a name that ends in .csv or .parquet.")
+        with ExitStack() as stack:
+            tell = stack.enter_context(_bar(quiet=out is None, total=_lines_about(data, format)))
+            to = output() if out is None else stack.enter_context(replacing(out))
+            csv = out is None or out.suffix == ".csv"
+            rows = predict_file(model, data, to, csv, format, bits, tell, escape_formulas)
         if out is not None:
-            print(f"{rows} rows: {out}")
+            say(f"{rows} rows: {out}")
 
 
 def _lines_about(data: str, format: str | None) -> int | None:
@@ -164,5 +183,5 @@ def _spinner(words: str, quiet: bool) -> Iterator[None]:
 def _print_summary(entries: list[tuple[str, str]], folder: Path) -> None:
     width = max(len(title) for title, _ in entries)
     for title, value in entries:
-        print(f"{title:<{width}}  {value}")
-    print(f"report: {folder / 'index.html'}")
+        print(f"{title:<{width}}  {printable(value)}")
+    say(f"report: {folder / 'index.html'}")

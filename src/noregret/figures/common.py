@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import joblib
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from noregret._files import replacing, write_text
 from noregret._types import Array
 
 QUARTILES = (0.25, 0.5, 0.75)
@@ -46,10 +48,11 @@ class Table:
 
     def write(self, path: Path) -> None:
         """As CSV."""
-        with path.open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(self.columns)
-            writer.writerows([_text(value) for value in row] for row in self.rows)
+        lines = io.StringIO()
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([_text(value) for value in row] for row in self.rows)
+        write_text(path, lines.getvalue())
 
 
 def _plain(value: Any) -> Any:
@@ -99,17 +102,17 @@ def log_marks(n: int, a_decade: int = 5) -> list[int]:
 
 def save(name: str, folder: Path, table: Table, figure: Any) -> list[Path]:
     """NAME.csv, NAME.png and NAME.svg, the same bytes for the same table."""
-    from io import BytesIO
-
     from matplotlib import rc_context
     from PIL import Image
 
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{name}.{kind}" for kind in ("csv", "png", "svg")]
     table.write(paths[0])
-    full = BytesIO()
+    full = io.BytesIO()
     figure.savefig(full, format="png", dpi=DOTS_PER_INCH)
-    Image.open(full).convert("RGB").quantize(SHADES, dither=Image.Dither.NONE).save(paths[1], optimize=True)
-    with rc_context({"svg.hashsalt": name}):
-        figure.savefig(paths[2], metadata={"Date": None})
+    shades = Image.open(full).convert("RGB").quantize(SHADES, dither=Image.Dither.NONE)
+    with replacing(paths[1]) as file:
+        shades.save(file, format="png", optimize=True)
+    with rc_context({"svg.hashsalt": name}), replacing(paths[2]) as file:
+        figure.savefig(file, format="svg", metadata={"Date": None})
     return paths

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from noregret._files import replacing, write_text
 from noregret._types import Array
 from noregret.race.games import Game, Refusal
 
@@ -169,14 +170,15 @@ class Race:
         """Write leaderboard.md, .json and .csv, and for each stream its picture and curves. Returns the pictures."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "leaderboard.md").write_text(self.to_markdown(), encoding="utf-8")
-        (folder / "leaderboard.json").write_text(self.to_json(), encoding="utf-8")
-        (folder / "leaderboard.csv").write_text(self.to_csv(), encoding="utf-8")
+        write_text(folder / "leaderboard.md", self.to_markdown())
+        write_text(folder / "leaderboard.json", self.to_json())
+        write_text(folder / "leaderboard.csv", self.to_csv())
         pictures = []
         for stream in self.streams:
-            (folder / f"{stream.name}.csv").write_text(stream.curves_csv(), encoding="utf-8")
+            write_text(folder / f"{stream.name}.csv", stream.curves_csv())
             pictures.append(folder / f"{stream.name}.png")
-            stream.plot()[0].figure.savefig(pictures[-1], dpi=150)
+            with replacing(pictures[-1]) as file:
+                stream.plot()[0].figure.savefig(file, format="png", dpi=150)
         return pictures
 
 

@@ -2,7 +2,9 @@
 
 While a run goes on, `unfinished/` holds a checkpoint: the model, `run.json` with all that is needed to go on, and the
 forecasts so far in parts, one a checkpoint. `run.json` is replaced last and in one step, so that whenever a run is
-stopped there is one whole checkpoint; parts beyond it are made again.
+stopped there is one whole checkpoint; parts beyond it are made again. The report is made from them and takes nothing
+away; only when all of it is there is `unfinished/` removed, in one step as well. New files are written there and then
+moved to their place, so that nothing half written is ever seen.
 """
 
 from __future__ import annotations
@@ -11,32 +13,75 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-UNFINISHED = "unfinished"
+from noregret._files import replacing, write_text
+from noregret.running.lock import Lock
+
+UNFINISHED, DONE = "unfinished", "unfinished.done"
 ROW_GROUP = 1 << 16
+FORMULA = "^[=+@\\t\\r\\n-]"  # what spreadsheets may take for a formula
 
 
 class Folder:
-    """Where a run writes."""
+    """Where a run writes. It is locked from the beginning."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.unfinished = path / UNFINISHED
         self._forecasts: list[Any] = []
-        self._quarantined: list[dict[str, Any]] = []
+        self._bad: BinaryIO | None = None
+        self._lock = Lock(path)
 
-    def begin(self) -> None:
-        """An empty place."""
-        if self.unfinished.exists():
-            shutil.rmtree(self.unfinished)
-        self.unfinished.mkdir(parents=True)
+    def __enter__(self) -> Folder:
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._lock.take()
+        try:
+            self._remove(self.path / DONE)  # of a run that was stopped at its very end
+            if self.unfinished.is_symlink():
+                raise ValueError(f"{self.unfinished} is a symbolic link: remove it.")
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._close_bad()
+        self._lock.release()
+
+    def begin(self, progress: dict[str, Any]) -> None:
+        """An empty place, with a checkpoint before the first row."""
+        (self.unfinished / "run.json").unlink(missing_ok=True)  # first: without it there is nothing to go on from
+        self._remove(self.unfinished)
+        self.unfinished.mkdir()
+        self._write_progress(progress, 0)
+
+    @staticmethod
+    def _remove(folder: Path) -> None:
+        if folder.is_symlink():
+            folder.unlink()
+        elif folder.exists():
+            shutil.rmtree(folder)
 
     def checkpoint(self) -> dict[str, Any] | None:
         """What `run.json` says, if there is one."""
         path = self.unfinished / "run.json"
-        return json.loads(path.read_text()) if path.exists() else None
+        if not path.exists():
+            return None
+        try:
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"{path} is damaged ({error}): begin anew, without --resume.") from error
+
+    def finished(self) -> dict[str, Any] | None:
+        """The summary of a run that has ended here, and after which none was begun."""
+        path = self.path / "summary.json"
+        if self.unfinished.exists() or not path.is_file():
+            return None
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return found
 
     # ------------------------------------------------------------------ while it goes on
 
@@ -44,28 +89,39 @@ class Folder:
         """Some rows of forecasts; they are written with the next checkpoint."""
         self._forecasts.append(table)
 
-    def add_bad(self, bad: dict[str, Any]) -> None:
-        """A row that was set aside."""
-        self._quarantined.append(bad)
+    def add_bad(self, bad: dict[str, Any], number: int) -> None:
+        """A row that was set aside, since the checkpoint of this number."""
+        if self._bad is None:
+            path = self._bad_lines(number + 1)
+            path.unlink(missing_ok=True)  # what was beyond the checkpoint is made again
+            self._bad = path.open("xb")
+        self._bad.write(json.dumps(bad, ensure_ascii=False).encode("utf-8", errors="backslashreplace") + b"\n")
+
+    def _close_bad(self) -> None:
+        if self._bad is not None:
+            self._bad.close()
+        self._bad = None
 
     def write_checkpoint(self, learner: Any, number: int, progress: dict[str, Any]) -> None:
         """Everything up to now: the part, the model, and then the word that they are there."""
         import pyarrow as pa
         from pyarrow import ipc
 
+        self._part(number).unlink(missing_ok=True)
         if self._forecasts:
             table = pa.concat_tables(self._forecasts, promote_options="permissive")
-            with ipc.new_file(str(self._part(number)), table.schema) as part:
+            with replacing(self._part(number)) as file, ipc.new_file(file, table.schema) as part:
                 part.write_table(table)
-        with (self.unfinished / f"bad-{number:06d}.jsonl").open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(bad, ensure_ascii=False) + "\n" for bad in self._quarantined)
-        self._forecasts, self._quarantined = [], []
+        if self._bad is None:
+            self._bad_lines(number).unlink(missing_ok=True)
+        self._close_bad()
+        self._forecasts = []
         learner.save(self._model(number))
-        text = json.dumps({**progress, "number": number}, indent=1)
-        temporary = self.unfinished / "run.json.part"
-        temporary.write_text(text)
-        os.replace(temporary, self.unfinished / "run.json")
+        self._write_progress(progress, number)
         self._model(number - 1).unlink(missing_ok=True)
+
+    def _write_progress(self, progress: dict[str, Any], number: int) -> None:
+        write_text(self.unfinished / "run.json", json.dumps({**progress, "number": number}, indent=1))
 
     def _part(self, number: int) -> Path:
         return self.unfinished / f"forecasts-{number:06d}.arrow"
@@ -73,33 +129,55 @@ class Folder:
     def _model(self, number: int) -> Path:
         return self.unfinished / f"model-{number:06d}.npz"
 
+    def _bad_lines(self, number: int) -> Path:
+        return self.unfinished / f"bad-{number:06d}.jsonl"
+
     def model_at(self, number: int) -> Path:
         """The model of a checkpoint."""
         return self._model(number)
 
     # ------------------------------------------------------------------ at the end
 
-    def finish(self, number: int, columns: list[str], csv: bool, keep_bad: bool) -> None:
-        """Put the parts together: forecasts, the rows set aside, the model."""
+    def new_file(self, name: str) -> AbstractContextManager[BinaryIO]:
+        """A file of the report."""
+        return replacing(self.path / name, self.unfinished)
+
+    def finish(self, number: int, columns: list[str], csv: bool, keep_bad: bool, escape_formulas: bool = False) -> None:
+        """Put the parts together: forecasts, the rows set aside, the model. What they are made of stays."""
         import pyarrow as pa
         from pyarrow import ipc
 
         parts = [self._part(i) for i in range(1, number + 1) if self._part(i).exists()]
         schema = pa.unify_schemas([ipc.open_file(str(path)).schema for path in parts], promote_options="permissive")
         schema = pa.schema([schema.field(name) for name in columns])
-        end = self.path / ("forecasts.csv" if csv else "forecasts.parquet")
-        with writer(end, schema, csv) as file:
+        with self.new_file("forecasts.csv" if csv else "forecasts.parquet") as end, writer(end, schema, csv) as file:
             for table in _even(_tables(parts, schema)):
-                file.write_table(table)
+                file.write_table(without_formulas(table) if csv and escape_formulas else table)
         if keep_bad:
-            with (self.path / "quarantine.jsonl").open("wb") as file:
+            with self.new_file("quarantine.jsonl") as end:
                 for i in range(1, number + 1):
-                    file.write((self.unfinished / f"bad-{i:06d}.jsonl").read_bytes())
-        os.replace(self._model(number), self.path / "model.npz")
+                    if self._bad_lines(i).exists():
+                        end.write(self._bad_lines(i).read_bytes())
+        with self.new_file("model.npz") as end, self._model(number).open("rb") as model:
+            shutil.copyfileobj(model, end)
 
     def clear(self) -> None:
         """The run is finished."""
-        shutil.rmtree(self.unfinished)
+        os.rename(self.unfinished, self.path / DONE)
+        shutil.rmtree(self.path / DONE)
+
+
+def without_formulas(table: Any) -> Any:
+    """The table with an apostrophe before text that a spreadsheet would take for a formula."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            text = table.column(i)
+            marked = pc.binary_join_element_wise("'", text, "")
+            table = table.set_column(i, field, pc.if_else(pc.match_substring_regex(text, FORMULA), marked, text))
+    return table
 
 
 def _tables(parts: list[Path], schema: Any) -> Iterator[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,25 +11,32 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from noregret.persist import load
-from noregret.running.folder import writer
+from noregret.running.folder import without_formulas, writer
 from noregret.running.rows import rows_for
 from noregret.running.run import Progress
 from noregret.streams import read
+from noregret.streams.sources import format_of
 
 
 def predict_file(
-    model: Path, data: str, out: Path | None, format: str | None, bits: int, tell: Callable[[Progress], None]
+    model: Path,
+    data: str,
+    to: Any,
+    csv: bool,
+    format: str | None,
+    bits: int,
+    tell: Callable[[Progress], None],
+    escape_formulas: bool = False,
 ) -> int:
-    """Write a forecast for every row, to `out` or as CSV to standard output; returns how many."""
+    """Write a forecast for every row to an open file, as CSV or Parquet; returns how many."""
     learner = load(model)
     reading = read(data, None, format=format, columns=_columns(model, learner, data, format), bits=bits)
-    target: Any = out if out is not None else sys.stdout.buffer
     rows, writing = 0, None
     try:
         for block in reading:
             table = _forecasts(learner, rows_for(learner, block.X), block.first)
-            writing = writing or writer(target, table.schema, out is None or out.suffix == ".csv")
-            writing.write_table(table)
+            writing = writing or writer(to, table.schema, csv)
+            writing.write_table(without_formulas(table) if csv and escape_formulas else table)
             rows = block.first + len(table)
             tell(Progress(rows, block.lines, float("nan"), float("nan")))
     finally:
@@ -44,8 +50,9 @@ def _columns(model: Path, learner: Any, data: str, format: str | None) -> Any:
     beside = model.parent / "summary.json"
     if beside.exists():
         told = json.loads(beside.read_text(encoding="utf-8")).get("columns")
-        if isinstance(told, dict) or format != "vw":
+        if isinstance(told, dict) or format_of(data, format) != "vw":
             return told
+        return None
     names = getattr(learner, "feature_names_in_", None)
     if names is None:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import html
+import io
 import json
 import math
 from dataclasses import replace
@@ -16,6 +17,8 @@ from noregret.running.rows import rows_for
 from noregret.running.run import Run
 from noregret.running.score import lines_of
 
+WIDEST = 10_000  # columns of sparse rows, for comparators
+OF_WEIGHT_1 = "comparators are for rows of weight 1, all of them learned from, by a learner that began here"
 CURVE, END = 3_000_000, 60_000_000  # numbers: up to so many, comparators at every line of the trace, or at its end
 
 
@@ -24,27 +27,38 @@ def rows_again(run: Run) -> tuple[Any, Any, str]:
     import numpy as np
     from scipy import sparse
 
-    settings, learner = run.settings, run.learner
-    if learner.competes_with is None:
-        return None, None, f"{type(learner).__name__} competes with no fixed set"
-    if settings.source == "-":
-        return None, None, "standard input cannot be read a second time"
-    if settings.weight is not None or run.bad_of_learner or Path(settings.model).is_file():
-        return (
-            None,
-            None,
-            "comparators are for rows of weight 1, all of them learned from, by a learner that began here",
-        )
-    if run.score.rows * _width(learner) > END:
-        return None, None, f"{run.score.rows:,} rows are too many for a second look"
-    blocks = list(run.read())
+    why = _no_comparator(run)
+    if why:
+        return None, None, why
+    blocks = list(run.read_again())
+    if any(block.weight is not None and (block.weight != 1.0).any() for block in blocks):
+        return None, None, OF_WEIGHT_1
     y = np.concatenate([np.asarray(block.y) for block in blocks])
-    rows = [rows_for(learner, block.X) for block in blocks]
+    rows = [rows_for(run.learner, block.X) for block in blocks]
     if hasattr(rows[0], "column_names"):
         import pyarrow as pa
 
         return pa.concat_tables(rows), y, ""
     return (sparse.vstack(rows).tocsr() if sparse.issparse(rows[0]) else np.concatenate(rows)), y, ""
+
+
+def _no_comparator(run: Run) -> str:
+    """Why there is no comparator, if that is known without the rows; else nothing."""
+    settings, learner = run.settings, run.learner
+    if learner.competes_with is None:
+        return f"{type(learner).__name__} competes with no fixed set"
+    if len(getattr(learner, "classes_", (0, 1))) < 2:
+        return "all rows have the same label: with one class there is nothing to choose between"
+    if settings.source == "-":
+        return "standard input cannot be read a second time"
+    if settings.weight is not None or run.bad_of_learner or Path(settings.model or "").is_file():
+        return OF_WEIGHT_1
+    rows, width = run.score.rows, _width(learner)
+    if isinstance(run.columns, int) and run.columns > WIDEST:
+        return f"{run.columns:,} columns are too many for a second look"
+    if rows * width > END:
+        return f"{rows:,} rows of {width:,} numbers are too many for a second look"
+    return ""
 
 
 def trace_of(run: Run) -> tuple[Trace, Interval | None, str]:
@@ -98,7 +112,7 @@ def summary_of(run: Run, trace: Trace, regret: Interval | None, why: str) -> dic
         "regret_bound": _plain(last.bound),
     }
     if regret is not None:
-        return document | {"regret": list(regret)}
+        return document | {"regret": [_plain(end) for end in regret]}
     return document | {"regret": None, "no_regret_because": why}
 
 
@@ -106,28 +120,34 @@ def _plain(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def write(run: Run, folder: Path) -> dict[str, Any]:
+def write(run: Run) -> dict[str, Any]:
     """All of the report; returns the summary."""
     trace, regret, why = trace_of(run)
     summary = summary_of(run, trace, regret, why)
-    (folder / "summary.json").write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    with (folder / "trace.csv").open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(lines_of(trace))
-    pictures = write_pictures(trace, folder)
-    (folder / "index.html").write_text(page(summary, pictures, run), encoding="utf-8")
+    lines = io.StringIO()
+    csv.writer(lines, lineterminator="\n").writerows(lines_of(trace))
+    pictures = write_pictures(run, trace)
+    for name, text in (
+        ("summary.json", json.dumps(summary, indent=1, ensure_ascii=False) + "\n"),
+        ("trace.csv", lines.getvalue()),
+        ("index.html", page(summary, pictures, run)),
+    ):
+        with run.folder.new_file(name) as file:
+            file.write(text.encode("utf-8"))
     return summary
 
 
-def write_pictures(trace: Trace, folder: Path) -> list[str]:
+def write_pictures(run: Run, trace: Trace) -> list[str]:
     """Regret and reliability, where there is something to show."""
     from noregret import plots
 
-    drawn = {"regret": plots.regret(trace)}
+    drawn = {"regret.png": plots.regret(trace)}
     if trace.kind == "probabilities":
-        drawn["reliability"] = plots.reliability(trace)
+        drawn["reliability.png"] = plots.reliability(trace)
     for name, axes in drawn.items():
-        axes.figure.savefig(folder / f"{name}.png", dpi=120, metadata={"Software": None})
-    return [f"{name}.png" for name in drawn]
+        with run.folder.new_file(name) as file:
+            axes.figure.savefig(file, format="png", dpi=120, metadata={"Software": None})
+    return list(drawn)
 
 
 STYLE = """
@@ -161,6 +181,8 @@ def shown(name: str, value: Any) -> str:
         return "not known"
     if name == "regret":
         low, high = value
+        if low is None or high is None:  # the comparator was not found to any precision
+            return "not known" if low is None else f"{low:.4g} or more"
         return f"{low:.4g}" if high - low <= 1e-3 * max(abs(high), 1.0) else f"{low:.4g} to {high:.4g}"
     if name == "error_rate":
         return f"{value:.2%}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,12 @@ from typing import Any
 import numpy as np
 
 from noregret.streams.kinds import Bad, finite
-from noregret.streams.sources import is_path
+from noregret.streams.sources import MOST_CELLS, SAMPLE, is_path
 from noregret.streams.tables import Chunk, Table
+from noregret.streams.witness import Witness
+
+LARGEST_COLUMN = 1 << 28  # bytes of a column in a row group that is well compressed
+LARGEST_RATIO = 200  # of inflation
 
 
 class ArrowTable(Table):
@@ -20,21 +25,42 @@ class ArrowTable(Table):
 
     unit = "row"
 
-    def __init__(self, schema: Any, batches: Iterator[Any]) -> None:
+    def __init__(self, schema: Any, batches: Iterator[Any], witness: Witness | None) -> None:
         self.schema = schema
         self.names: list[str] = list(schema.names)
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
+        if twice:
+            raise ValueError(f"column {twice[0]!r} is there twice: give each a name of its own.")
         self.batches = batches
+        self.witness = witness
 
     def chunks(self, rows: int) -> Iterator[Chunk]:
         """Batches, cut where they are longer."""
         read = 0
+        rows = max(1, min(rows, MOST_CELLS // max(1, len(self.names))))
         for batch in self.batches:
+            if self.witness is not None:
+                self._show(batch)
             for start in range(0, batch.num_rows, rows):
                 some = batch.slice(start, rows)
                 places = np.arange(read + 1, read + 1 + some.num_rows)
                 read += some.num_rows
                 columns = dict(zip(self.names, some.columns, strict=True))
-                yield Chunk(columns, places, read, partial(_row, some), [])
+                yield Chunk(columns, places, read, partial(_row, some), [], read >= SAMPLE)
+
+        if self.witness is not None:
+            self.witness.end()
+
+    def _show(self, batch: Any) -> None:
+        """Let the witness see a batch; dictionaries are not part of one, so their values are."""
+        import pyarrow as pa
+
+        columns = [
+            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns
+        ]
+        plain = pa.record_batch(columns, names=self.names)
+        assert self.witness is not None
+        self.witness.see(plain.serialize(), batch.num_rows)
 
     def guess(self, parts: list[Any]) -> str:
         """By the type."""
@@ -72,29 +98,54 @@ def _row(batch: Any, i: int) -> str:
     return str(batch.slice(i, 1).to_pylist()[0])
 
 
-def open_parquet(source: Any, rows: int) -> ArrowTable:
+def open_parquet(source: Any, rows: int, witness: Witness | None = None) -> ArrowTable:
     """A Parquet file, of which no more than a row group is in memory."""
     from pyarrow import parquet
 
     file = parquet.ParquetFile(str(source) if is_path(source) else _seekable(source))
-    return ArrowTable(file.schema_arrow, file.iter_batches(batch_size=rows))
+    _check_declared(file.metadata)
+    rows = max(1, min(rows, MOST_CELLS // max(1, file.metadata.num_columns)))
+    return ArrowTable(file.schema_arrow, file.iter_batches(batch_size=rows), witness)
 
 
-def open_arrow(source: Any) -> ArrowTable:
+def _check_declared(metadata: Any) -> None:
+    """Refuse a column that says it inflates to what no file of columns does."""
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        for k in range(group.num_columns):
+            column = group.column(k)
+            inflated, stored = column.total_uncompressed_size, max(1, column.total_compressed_size)
+            if inflated > LARGEST_COLUMN and inflated > LARGEST_RATIO * stored:
+                raise ValueError(
+                    f"column {column.path_in_schema!r} inflates from {stored} to {inflated} bytes in row group {i}: "
+                    f"more than {LARGEST_COLUMN} (LARGEST_COLUMN) and {LARGEST_RATIO} to 1 (LARGEST_RATIO). Write "
+                    "it in smaller row groups."
+                )
+
+
+def open_arrow(source: Any, witness: Witness | None = None) -> ArrowTable:
     """An Arrow IPC file, mapped into memory, or an IPC stream."""
     import pyarrow as pa
 
     if not is_path(source):
         stream = pa.ipc.open_stream(sys.stdin.buffer if isinstance(source, str) else source)
-        return ArrowTable(stream.schema, iter(stream))
+        return ArrowTable(stream.schema, _valid(stream), witness)
     with Path(source).open("rb") as file:
         magic = file.read(6)
     mapped = pa.memory_map(str(source))
     if magic == b"ARROW1":
         reader = pa.ipc.open_file(mapped)
-        return ArrowTable(reader.schema, (reader.get_batch(i) for i in range(reader.num_record_batches)))
+        batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+        return ArrowTable(reader.schema, _valid(batches), witness)
     stream = pa.ipc.open_stream(mapped)
-    return ArrowTable(stream.schema, iter(stream))
+    return ArrowTable(stream.schema, _valid(stream), witness)
+
+
+def _valid(batches: Iterable[Any]) -> Iterator[Any]:
+    """The batches, each looked over: offsets of a damaged file would be read beyond its end."""
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
 
 
 def _seekable(source: Any) -> Any:

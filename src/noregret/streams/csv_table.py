@@ -7,30 +7,28 @@ record by record, which tells exactly where.
 from __future__ import annotations
 
 import csv
-from collections import deque
+from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from noregret.streams import kinds
-from noregret.streams.sources import at_once, plain
+from noregret.streams.sources import MOST_COLUMNS, Lines, plain
 from noregret.streams.tables import Chunk, Table
 from noregret.streams.types import BadLine
 
 LONGEST = 1 << 17  # bytes of a record over several lines: a quote that is never closed must not swallow the file
+QUICK_COLUMNS = 10_000  # beyond, what pyarrow keeps per column is more than the values
 
 
 class CsvTable(Table):
     """A text table whose first line names the columns."""
 
     def __init__(self, lines: Iterator[bytes], delimiter: str | None = None) -> None:
-        self.lines = lines
+        self.lines = Lines(lines)
         self.delimiter = delimiter or ","
-        self.back: deque[bytes] = deque()  # lines given back
-        self.read = 0
-        for line in iter(self._next, None):
+        for line in iter(self.lines.next, None):
             if line.strip():
                 if delimiter is None:
                     self.delimiter = next((mark for mark in ",;\t" if mark.encode() in line), ",")
@@ -40,34 +38,28 @@ class CsvTable(Table):
             raise ValueError("the file is empty: its first line must name the columns.")
         if wrong:
             raise ValueError(f"line 1 must name the columns: {wrong}")
+        if len(fields) > MOST_COLUMNS:
+            raise ValueError(f"line 1 names {len(fields)} columns; at most {MOST_COLUMNS} (MOST_COLUMNS) are read.")
         self.names: list[str] = [field.strip() for field in fields]
-        twice = [name for i, name in enumerate(self.names) if name in self.names[:i] or not name]
+        counts = Counter(self.names)
+        twice = [name for name in self.names if counts[name] > 1 or not name]
         if twice:
             raise ValueError(f"line 1 must name the columns, each once: {twice[0]!r} is empty or named twice.")
 
-    def _next(self) -> bytes | None:
-        line = self.back.popleft() if self.back else next(self.lines, None)
-        self.read += line is not None
-        return line
-
     def chunks(self, rows: int) -> Iterator[Chunk]:
         """Quick where nothing is unusual."""
-        while True:
-            before = self.read
-            wanted = at_once(rows, before)
-            lines = [self.back.popleft() for _ in range(min(wanted, len(self.back)))]
-            lines += islice(self.lines, wanted - len(lines))
-            if not lines:
-                return
-            self.read += len(lines)
+        while lines := self.lines.some(rows):
+            before = self.lines.read - len(lines)
             yield self._quick(lines, before) or self._careful(lines, before)
 
     def _quick(self, lines: list[bytes], before: int) -> Chunk | None:
         import pyarrow as pa
         from pyarrow import csv as pacsv
 
+        if len(self.names) > QUICK_COLUMNS:
+            return None
         raw = b"".join(lines)
-        if b'"' in raw:
+        if b'"' in raw or raw.count(b"\r") != raw.count(b"\r\n"):  # to pyarrow either ends a line
             return None
         text = {name: pa.string() for name in self.names}
         try:
@@ -83,25 +75,24 @@ class CsvTable(Table):
             return None
         columns = {name: table[name].combine_chunks() for name in self.names}
         places = np.arange(before + 1, before + 1 + len(lines))
-        return Chunk(columns, places, self.read, lambda i: plain(lines[i]), [])
+        return Chunk(columns, places, self.lines.read, lambda i: plain(lines[i]), [], self.lines.sampled)
 
     def _careful(self, lines: list[bytes], before: int) -> Chunk:
         import pyarrow as pa
 
-        self.back.extendleft(reversed(lines))
-        self.read = before
+        self.lines.give_back(lines)
         records: list[list[str]] = []
         places: list[int] = []
         texts: list[str] = []
         broken: list[BadLine] = []
-        while self.read < before + len(lines) and (line := self._next()) is not None:
+        while self.lines.read < before + len(lines) and (line := self.lines.next()) is not None:
             if not line.strip(b"\r\n"):
                 continue
-            place = self.read
+            place = self.lines.read
             text, fields, wrong = self._record(line)
             if not wrong and len(fields) != len(self.names):
                 wrong = f"it has {len(fields)} fields, and the header {len(self.names)}."
-                self._give_back(text)
+                self.lines.give_back(text[1:])
             if wrong:
                 broken.append(BadLine(place, plain(line), wrong))
             else:
@@ -110,12 +101,13 @@ class CsvTable(Table):
                 texts.append(plain(b"".join(text)))
         by_column = zip(*records, strict=True) if records else [()] * len(self.names)
         columns = {name: pa.array(part, pa.string()) for name, part in zip(self.names, by_column, strict=True)}
-        return Chunk(columns, np.array(places, dtype=np.int64), self.read, texts.__getitem__, broken)
+        consumed, sampled = self.lines.read, self.lines.sampled
+        return Chunk(columns, np.array(places, dtype=np.int64), consumed, texts.__getitem__, broken, sampled)
 
     def _record(self, line: bytes) -> tuple[list[bytes], list[str], str]:
         """The lines of the record that begins here, its fields, and what is wrong with it, if anything."""
         lines, quotes, size = [line], line.count(b'"'), len(line)
-        while quotes % 2 and size < LONGEST and (more := self._next()) is not None:
+        while quotes % 2 and size < LONGEST and (more := self.lines.next()) is not None:
             lines.append(more)
             quotes += more.count(b'"')
             size += len(more)
@@ -128,14 +120,9 @@ class CsvTable(Table):
             wrong = f"it is not UTF-8 text ({error.reason}): save the file as UTF-8."
         except csv.Error as error:
             wrong = f"it is no CSV ({error})."
-        if wrong:
-            self._give_back(lines)
+        if wrong:  # of a bad record only its first line is given up: the quote that joined the others may be astray
+            self.lines.give_back(lines[1:])
         return lines, fields, wrong
-
-    def _give_back(self, lines: list[bytes]) -> None:
-        """Of a bad record only its first line is given up: the quote that joined the others may be astray."""
-        self.back.extendleft(reversed(lines[1:]))
-        self.read -= len(lines) - 1
 
     def guess(self, parts: list[Any]) -> str:
         """From text."""

@@ -9,6 +9,7 @@ import os
 import tempfile
 import urllib.request
 import warnings
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ from scipy import sparse
 
 AT_ONCE = 1 << 16  # bytes
 PATIENCE = 30  # seconds without a byte
+LARGEST_RATIO = 100  # of inflation
+SMALL = 1 << 24  # bytes that anything may inflate to
 
 
 def find(folder: Path, file: str) -> Path | None:
@@ -31,11 +34,23 @@ def find(folder: Path, file: str) -> Path | None:
 
 
 def contents(path: Path) -> bytes:
-    """The bytes of a file, which may be compressed whatever it is called."""
-    raw = path.read_bytes()
-    if raw.startswith(b"\x1f\x8b"):
-        return gzip.decompress(raw)
-    return bz2.decompress(raw) if raw.startswith(b"BZh") else raw
+    """The bytes of a file, which may be compressed whatever it is called. Refuses what inflates beyond measure."""
+    with path.open("rb") as file:
+        start = file.read(3)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        most = max(SMALL, LARGEST_RATIO * size)
+        opened: Any = file
+        if start.startswith(b"\x1f\x8b"):
+            opened = gzip.open(file)
+        elif start == b"BZh":
+            opened = bz2.open(file)
+        raw: bytes = opened.read(most + 1)
+    if len(raw) > most:
+        raise ValueError(
+            f"{path} inflates from {size} bytes to more than {most}: more than {LARGEST_RATIO} to 1 (LARGEST_RATIO)"
+        )
+    return raw
 
 
 # ---------------------------------------------------------------------- downloading
@@ -117,7 +132,7 @@ def read_svmlight(paths: list[Path], features: int) -> tuple[Any, Any]:
     (path,) = paths
     try:
         X, y = load_svmlight_file(BytesIO(contents(path)), n_features=features, zero_based=False)
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{path} is no svmlight text with {features} features ({error}): remove it.") from error
     return X, y
 
@@ -129,8 +144,8 @@ def read_idx(paths: list[Path], features: int) -> tuple[Any, Any]:
         n = int.from_bytes(labels[4:8], "big")
         X = np.frombuffer(images, dtype=np.uint8, offset=16).reshape(n, features)
         y = np.frombuffer(labels, dtype=np.uint8, offset=8)
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"{paths[0]} and {paths[1].name} are no idx files of a data set: remove them.") from error
+    except (ValueError, OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{paths[0]} and {paths[1].name} are no idx files ({error}): remove them.") from error
     return sparse.csr_matrix(X, dtype=np.float64), y
 
 

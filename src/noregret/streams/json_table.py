@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from noregret.streams import kinds
-from noregret.streams.sources import at_once, plain
+from noregret.streams.sources import MOST_CELLS, MOST_COLUMNS, SAMPLE, Lines, plain
 from noregret.streams.tables import Chunk, Table
 from noregret.streams.types import BadLine
 
@@ -20,33 +19,60 @@ class JsonTable(Table):
     """Columns are the names that rows use; a name that a row lacks is missing there."""
 
     def __init__(self, lines: Iterator[bytes]) -> None:
-        self.lines = lines
+        self.lines = Lines(lines)
+        self.met: dict[str, None] = {}  # names in the sample, in order
+        self.rows_met = 0  # of the sample
 
     def chunks(self, rows: int) -> Iterator[Chunk]:
         """Line by line."""
-        read = 0
-        while lines := list(islice(self.lines, at_once(rows, read))):
+        while lines := self.lines.some(max(1, min(rows, MOST_CELLS // max(1, len(self.wanted or ()))))):
             objects: list[dict[str, Any]] = []
             places: list[int] = []
             broken: list[BadLine] = []
-            for line in lines:
-                read += 1
+            before = self.lines.read - len(lines)
+            for i, line in enumerate(lines):
                 if not line.strip():
                     continue
                 row = _object(line)
+                if isinstance(row, dict) and self.wanted is None and not self._fits_sample(row):
+                    self.lines.give_back(lines[i:])
+                    self.lines.end_sample()
+                    break
+                if isinstance(row, dict):
+                    row = self._without_others(row)
                 if isinstance(row, str):
-                    broken.append(BadLine(read, plain(line), row))
+                    broken.append(BadLine(before + i + 1, plain(line), row))
                 else:
                     objects.append(row)
-                    places.append(read)
+                    places.append(before + i + 1)
             names = dict.fromkeys(chain.from_iterable(objects))
             columns = {name: [row.get(name) for row in objects] for name in names}
-            texts = [plain(lines[place - read - 1]) for place in places]
-            yield Chunk(columns, np.array(places, dtype=np.int64), read, texts.__getitem__, broken)
+            texts = [plain(lines[place - before - 1]) for place in places]
+            at = np.array(places, dtype=np.int64)
+            yield Chunk(columns, at, self.lines.read, texts.__getitem__, broken, self.lines.sampled)
+
+    def _fits_sample(self, row: dict[str, Any]) -> bool:
+        """Take in the names of a row of the sample, unless the table, gaps filled in, becomes too large by it."""
+        new = [name for name in row if name not in self.met]
+        columns = len(self.met) + len(new)
+        if self.rows_met and (columns > MOST_COLUMNS or (self.rows_met + 1) * columns > MOST_CELLS):
+            return False
+        self.met.update(dict.fromkeys(new))
+        self.rows_met += 1
+        return True
+
+    def _without_others(self, row: dict[str, Any]) -> dict[str, Any] | str:
+        """The row with planned columns only, or what is wrong with the others."""
+        if self.wanted is None or all(name in self.wanted for name in row):
+            return row
+        others = [name for name in row if name not in self.wanted and row[name] is not None]
+        if self.strict and others:
+            return f"column {others[0]!r} is new: the first {SAMPLE} lines lack it. Name it in columns=."
+        return {name: value for name, value in row.items() if name in self.wanted}
 
     def guess(self, parts: list[Any]) -> str:
         """What most values are."""
-        known = [value for value in chain(*parts) if not _missing(value)]
+        known = [value for value in chain(*parts) if value is not None and value == value]  # and no NaN
         for kind, of_kind in (("number", _is_number), ("truth", lambda value: isinstance(value, bool))):
             if sum(map(of_kind, known)) >= kinds.MOST * len(known):
                 return kind
@@ -54,7 +80,7 @@ class JsonTable(Table):
 
     def guess_label(self, parts: list[Any]) -> str:
         """What all labels are."""
-        known = [value for value in chain(*parts) if not _missing(value)]
+        known = [value for value in chain(*parts) if value is not None and value == value]  # and no NaN
         if known and all(isinstance(value, bool) for value in known):
             return "truth"
         return kinds.guess_label(_text(known)) if all(map(_is_number, known)) else "category"
@@ -79,19 +105,31 @@ class JsonTable(Table):
 def _object(line: bytes) -> dict[str, Any] | str:
     """The row, or what is wrong with it."""
     try:
-        row = json.loads(line)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        row = json.loads(line.decode("utf-8"), object_pairs_hook=_each_once)
+    except (ValueError, RecursionError) as error:  # a number of 5000 digits is a ValueError of its own
         return f"it is no JSON ({error})."
     if not isinstance(row, dict):
         return "it is no object of names and values."
+    if len(row) > MOST_COLUMNS:
+        return f"it has {len(row)} columns; at most {MOST_COLUMNS} (MOST_COLUMNS) are read."
     for name, value in row.items():
         if isinstance(value, list | dict):
             return f"column {name!r} is a {'list' if isinstance(value, list) else 'object'}: give numbers or text."
+    if b"\\u" in line:
+        try:
+            "".join(value for value in (*row, *row.values()) if isinstance(value, str)).encode("utf-8")
+        except UnicodeEncodeError as error:
+            return f"it holds what is no character ({error.reason})."
     return row
 
 
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        met: set[str] = set()
+        twice = next(name for name, _ in pairs if name in met or met.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"column {twice!r} is named twice")
+    return found
 
 
 def _is_number(value: Any) -> bool:
@@ -102,6 +140,9 @@ def _text(values: Any) -> Any:
     import pyarrow as pa
 
     return pa.array(
-        [None if _missing(value) else value if isinstance(value, str) else json.dumps(value) for value in values],
+        [
+            None if value is None or value != value else value if isinstance(value, str) else json.dumps(value)
+            for value in values
+        ],
         pa.string(),
     )

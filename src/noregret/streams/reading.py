@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from noregret.errors import BadRow
 from noregret.streams.ledger import Ledger, OnBad
 from noregret.streams.sources import called, format_of, is_path, open_lines
 from noregret.streams.sparse_rows import SparseFormat, sparse_blocks
 from noregret.streams.tables import Plan, Table, table_blocks
 from noregret.streams.types import BadLine, Block
+from noregret.streams.witness import Changed, Witness
 
 
 def read(
@@ -115,6 +117,7 @@ class Reading:
         self._on_bad, self._tell = on_bad, on_bad_line
         self._ledger = self._new_ledger()
         self._begun = False
+        self.witness: Witness | None = None  # sees all that is read, if one is given before the first block
 
     def _new_ledger(self) -> Ledger:
         unit = "row" if self.format in ("parquet", "arrow") else "line"
@@ -135,32 +138,50 @@ class Reading:
             raise ValueError(f"{called(self.source)} can be read once only.")
         self._begun = True
         self._ledger = self._new_ledger()
-        blocks = self._sparse_blocks() if self._sparse else self._table_blocks()
-        return _after(self._skip, blocks)
+        return _after(self._skip, self._blocks())
+
+    def _blocks(self) -> Iterator[Block]:
+        """Whatever is wrong with the file is a ValueError that names it."""
+        try:
+            yield from self._sparse_blocks() if self._sparse else self._table_blocks()
+        except BadRow:
+            raise
+        except Changed as error:
+            raise Changed(f"{called(self.source)} has changed: {error}") from error
+        except ValueError as error:
+            raise ValueError(f"{called(self.source)}: {error}") from error
 
     def _table_blocks(self) -> Iterator[Block]:
+        try:
+            import pyarrow as pa
+        except ImportError as error:
+            raise ImportError(
+                f"tables are read by pyarrow, which is not here ({error}): pip install 'noregret[cli]'."
+            ) from error
+        try:
+            yield from self._pyarrow_blocks()
+        except (pa.ArrowException, OSError, MemoryError) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # of the disk, and not of the format
+                raise
+            raise ValueError(f"it cannot be read as {self.format} ({error}).") from error
+
+    def _pyarrow_blocks(self) -> Iterator[Block]:
         table = self._open_table()
 
         def settle(plan: Plan) -> None:
             self.columns = plan.features
 
         declared = self._declared if isinstance(self._declared, Mapping) else None
-        try:
-            yield from table_blocks(table, self._target, self._weight, declared, self._rows, self._ledger, settle)
-        except ImportError as error:
-            raise _needs_pyarrow(error) from error
+        yield from table_blocks(table, self._target, self._weight, declared, self._rows, self._ledger, settle)
 
     def _open_table(self) -> Table:
         from noregret.streams import arrow_table, csv_table, json_table
 
-        try:
-            if self.format == "parquet":
-                return arrow_table.open_parquet(self.source, self._rows)
-            if self.format == "arrow":
-                return arrow_table.open_arrow(self.source)
-        except ImportError as error:
-            raise _needs_pyarrow(error) from error
-        lines = open_lines(self.source)
+        if self.format == "parquet":
+            return arrow_table.open_parquet(self.source, self._rows, self.witness)
+        if self.format == "arrow":
+            return arrow_table.open_arrow(self.source, self.witness)
+        lines = open_lines(self.source, self.witness)
         if self.format == "jsonl":
             return json_table.JsonTable(lines)
         return csv_table.CsvTable(lines, "\t" if self.format == "tsv" else None)
@@ -177,7 +198,7 @@ class Reading:
             base = int(self.format[-1]) if self.format[-1].isdigit() else None
             told = self._declared if isinstance(self._declared, int) else None
             how = numbered = svmlight.Svmlight(told, base, labelled)
-        for block in sparse_blocks(how, open_lines(self.source), labelled, self._rows, self._ledger):
+        for block in sparse_blocks(how, open_lines(self.source, self.witness), labelled, self._rows, self._ledger):
             if self.format != "vw":
                 self.columns, self.format = numbered.columns, f"svmlight{numbered.base}"
             yield block
@@ -196,7 +217,3 @@ def _after(skip: int, blocks: Iterator[Block]) -> Iterator[Block]:
             weight = None if block.weight is None else block.weight[cut:]
             block = Block(X, y, weight, block.first + cut, block.lines)
         yield block
-
-
-def _needs_pyarrow(error: ImportError) -> ImportError:
-    return ImportError(f"tables are read by pyarrow, which is not here ({error}): pip install 'noregret[cli]'.")

@@ -8,9 +8,12 @@ import lzma
 import os
 import sys
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from noregret.streams.witness import Witness
 
 FORMATS = {
     "csv": "csv",
@@ -30,7 +33,11 @@ FORMATS = {
 }
 NAMES = (*dict.fromkeys(FORMATS.values()), "svmlight0", "svmlight1")
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+# Limits, so that memory stays bounded whatever a file inflates to.
 LONGEST = 1 << 24  # bytes of a line
+LARGEST_BLOCK = 1 << 25  # bytes of the lines of a block, and of the sample
+MOST_COLUMNS = 1 << 17  # named by the header of a table
+MOST_CELLS = 1 << 24  # rows times columns of a block, where rows may leave out columns
 SAMPLE = 4096  # lines that tell what columns hold
 
 
@@ -67,30 +74,79 @@ def format_of(source: Any, chosen: str | None) -> str:
     return FORMATS[suffix]
 
 
-def open_lines(source: Any) -> Iterator[bytes]:
-    """The lines of a source, one after another as they are asked for, each with its end."""
+def open_lines(source: Any, witness: Witness | None = None) -> Iterator[bytes]:
+    """The lines of a source, one after another as they are asked for, each with its end. `witness` sees them all."""
     if is_path(source):
         path = Path(source)
         try:
             with COMPRESSED.get(path.suffix.lower(), open)(path, "rb") as file:
-                yield from _lines(file)
-        except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
-            raise ValueError(f"{path} is broken, or not compressed as its name says ({error}).") from error
+                yield from _lines(file, witness)
+        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+            if isinstance(error, OSError) and error.errno is not None:  # of the disk, and not of the decompressor
+                raise
+            raise ValueError(f"it is broken, or not compressed as its name says ({error}).") from error
     else:
-        yield from _lines(sys.stdin.buffer if isinstance(source, str) else source)
+        yield from _lines(sys.stdin.buffer if isinstance(source, str) else source, witness)
 
 
-def _lines(file: Any) -> Iterator[bytes]:
+def _lines(file: Any, witness: Witness | None) -> Iterator[bytes]:
     for number, given in enumerate(iter(lambda: file.readline(LONGEST), file.read(0)), start=1):
         line = given.encode() if isinstance(given, str) else given
         if len(line) >= LONGEST:
-            raise ValueError(f"line {number} has more than {LONGEST} bytes: is this a text file?")
+            raise ValueError(f"line {number} has more than {LONGEST} bytes (LONGEST): is this a text file?")
+        if witness is not None:
+            witness.see(line)
         yield line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line  # the byte order mark of some spreadsheets
+    if witness is not None:
+        witness.end()
 
 
-def at_once(rows: int, read: int) -> int:
-    """How many lines to read next: so many, but a block ends where the sample does, however the rest is cut."""
-    return min(rows, SAMPLE - read) if read < SAMPLE else rows
+class Lines:
+    """The lines of a source in portions of bounded size. The first ones are the sample, which ends with a portion.
+
+    Where the sample ends does not depend on how portions are cut.
+    """
+
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self._lines = lines
+        self._back: deque[bytes] = deque()
+        self._ended = False
+        self._size = 0
+        self.read = 0
+
+    @property
+    def sampled(self) -> bool:
+        """Whether all of the sample was read."""
+        return self._ended or self.read >= SAMPLE or self._size >= LARGEST_BLOCK
+
+    def end_sample(self) -> None:
+        """What comes next does not belong to the sample."""
+        self._ended = True
+
+    def next(self) -> bytes | None:
+        """The next line, or None at the end."""
+        line = self._back.popleft() if self._back else next(self._lines, None)
+        if line is not None:
+            self.read += 1
+            self._size += len(line)
+        return line
+
+    def give_back(self, lines: list[bytes]) -> None:
+        """These, the last ones, come once more."""
+        self._back.extendleft(reversed(lines))
+        self.read -= len(lines)
+        self._size -= sum(map(len, lines))
+
+    def some(self, most: int) -> list[bytes]:
+        """The next lines, at most so many; none at the end."""
+        found: list[bytes] = []
+        sampled, end = self.sampled, self._size + LARGEST_BLOCK
+        while len(found) < most and self._size < end and sampled == self.sampled:
+            line = self.next()
+            if line is None:
+                break
+            found.append(line)
+        return found
 
 
 def plain(line: bytes) -> str:

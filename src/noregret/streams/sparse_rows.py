@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from noregret._types import Array
 from noregret.streams.ledger import Ledger
-from noregret.streams.sources import SAMPLE, at_once, plain
+from noregret.streams.sources import Lines, plain
 from noregret.streams.types import BadLine, Block
 
 
@@ -24,8 +24,13 @@ class Parsed(NamedTuple):
     why: dict[int, str]  # rows that were not: zeros in X
 
 
+LARGEST_LABEL = 2**53  # of whole labels: beyond it, numbers differ that are written apart
+
+
 class SparseFormat(ABC):
     """How a line is read."""
+
+    comment: bytes | None = None  # what begins a comment
 
     @abstractmethod
     def parse(self, lines: list[bytes]) -> Parsed:
@@ -44,27 +49,28 @@ class _Lines(NamedTuple):
     rows: list[bytes]
     places: list[int]
     consumed: int
+    sampled: bool  # whether the sample ends with them or before
 
 
 def sparse_blocks(
     how: SparseFormat, lines: Iterator[bytes], labelled: bool, rows: int, ledger: Ledger
 ) -> Iterator[Block]:
     """The blocks of a sparse file."""
-    chunks = _chunks(lines, rows)
+    chunks = _chunks(lines, rows, how.comment)
     sample: list[tuple[_Lines, Parsed]] = []
-    while (not sample or sample[-1][0].consumed < SAMPLE) and (chunk := next(chunks, None)) is not None:
+    while (not sample or not sample[-1][0].sampled) and (chunk := next(chunks, None)) is not None:
         sample.append((chunk, how.parse(chunk.rows)))
     for _, parsed in sample:
         how.settle(parsed.X)
     known = [parsed.y[np.isfinite(parsed.y)] for _, parsed in sample]
-    whole = bool(known) and all((y == np.rint(y)).all() for y in known)
+    whole = bool(known) and all(_are_whole(y).all() for y in known)
     first = 0
     for some, parsed in chain(sample, ((chunk, how.parse(chunk.rows)) for chunk in chunks)):
         why = dict(parsed.why)
         X = how.fit(parsed.X, why)
         for i in np.flatnonzero(~np.isfinite(parsed.y)).tolist() if labelled else ():
             why.setdefault(i, "it has no label." if np.isnan(parsed.y[i]) else "its label is not finite.")
-        for i in np.flatnonzero(parsed.y != np.rint(parsed.y)).tolist() if labelled and whole else ():
+        for i in np.flatnonzero(~_are_whole(parsed.y)).tolist() if labelled and whole else ():
             why.setdefault(i, f"its label is {parsed.y[i]}, and the first labels are whole numbers.")
         for i in sorted(why):
             ledger.add(BadLine(some.places[i], plain(some.rows[i]), why[i]))
@@ -76,10 +82,26 @@ def sparse_blocks(
             first += len(good)
 
 
-def _chunks(lines: Iterator[bytes], rows: int) -> Iterator[_Lines]:
+def rows_not_finite(X: Any) -> list[int]:
+    """The rows of a CSR matrix with a value that is not a finite number."""
+    entries = np.flatnonzero(~np.isfinite(X.data))
+    found: list[int] = np.unique(np.searchsorted(X.indptr, entries, side="right") - 1).tolist()
+    return found
+
+
+def _are_whole(y: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    found: np.ndarray[Any, np.dtype[np.bool_]] = (y == np.rint(y)) & (np.abs(y) <= LARGEST_LABEL)
+    return found
+
+
+def _chunks(given: Iterator[bytes], rows: int, comment: bytes | None) -> Iterator[_Lines]:
     """Lines with something on them, and their numbers."""
-    read = 0
-    while some := list(islice(lines, at_once(rows, read))):
-        kept = [(line, read + i) for i, line in enumerate(some, start=1) if line.split(b"#", 1)[0].strip()]
-        read += len(some)
-        yield _Lines([line for line, _ in kept], [place for _, place in kept], read)
+    lines = Lines(given)
+    while some := lines.some(rows):
+        before = lines.read - len(some)
+        kept = [
+            (line, before + i)
+            for i, line in enumerate(some, start=1)
+            if (line if comment is None else line.split(comment, 1)[0]).strip()
+        ]
+        yield _Lines([line for line, _ in kept], [place for _, place in kept], lines.read, lines.sampled)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from noregret.streams.sparse_rows import Parsed, SparseFormat
+from noregret.streams.sparse_rows import Parsed, SparseFormat, rows_not_finite
 
 
 class Svmlight(SparseFormat):
@@ -16,6 +16,8 @@ class Svmlight(SparseFormat):
 
     Whether indices count from 0 or 1, and how many columns there are, is settled by the first rows unless told.
     """
+
+    comment = b"#"
 
     def __init__(self, columns: int | None, base: int | None, labelled: bool) -> None:
         self.columns = columns
@@ -31,9 +33,8 @@ class Svmlight(SparseFormat):
             lines = [line if b":" not in (line.split() or [b""])[0] else b"0 " + line for line in lines]
         why: dict[int, str] = {}
         X, y = _parse(lines, 0, why)
-        infinite = np.flatnonzero(~np.isfinite(X.data))
-        for i in np.searchsorted(X.indptr, infinite, side="right") - 1:
-            why.setdefault(int(i), "a value of it is not a finite number.")
+        for i in rows_not_finite(X):
+            why.setdefault(i, "a value of it is not a finite number.")
         return Parsed(X, y, None, why)
 
     def settle(self, X: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import chain
 from typing import Any, NamedTuple
@@ -12,8 +12,9 @@ import numpy as np
 
 from noregret.streams.kinds import KINDS, WORDS, Bad
 from noregret.streams.ledger import Ledger
-from noregret.streams.sources import SAMPLE
 from noregret.streams.types import BadLine, Block
+
+MOST_COMPARED = 1000  # names, in search of the one that was meant
 
 
 class Chunk(NamedTuple):
@@ -24,6 +25,7 @@ class Chunk(NamedTuple):
     consumed: int  # lines read so far
     text: Callable[[int], str]  # of a row, for messages
     broken: list[BadLine]  # lines that are no rows
+    sampled: bool  # whether the sample ends with these rows or before
 
 
 class Table(ABC):
@@ -31,10 +33,16 @@ class Table(ABC):
 
     unit = "line"
     names: list[str] | None = None  # None where only the rows tell
+    wanted: Collection[str] | None = None  # the columns that are made use of, once that is settled
+    strict = True  # whether a row with others is bad
 
     @abstractmethod
     def chunks(self, rows: int) -> Iterator[Chunk]:
         """The rows, at most so many at a time."""
+
+    def settle(self, wanted: Collection[str], strict: bool) -> None:
+        """Told when the sample was read."""
+        self.wanted, self.strict = wanted, strict
 
     @abstractmethod
     def guess(self, parts: list[Any]) -> str:
@@ -59,7 +67,6 @@ class Plan(NamedTuple):
     features: dict[str, str]  # name -> kind, in the order of the file
     target: tuple[str, str] | None
     weight: str | None
-    strict: bool  # whether a column that is not planned for is an error
 
 
 def table_blocks(
@@ -76,10 +83,11 @@ def table_blocks(
     sample: list[Chunk] = []
     wanted = {target: "", **(declared or {})} if target else declared
     if declared is None or set(wanted or ()) != set(declared):  # something is left to guess
-        while (not sample or sample[-1].consumed < SAMPLE) and (chunk := next(chunks, None)) is not None:
+        while (not sample or not sample[-1].sampled) and (chunk := next(chunks, None)) is not None:
             sample.append(chunk)
     plan = _plan(table, sample, target, weight, declared)
     settle(plan)
+    table.settle({*plan.features, *([target] if target else []), *([weight] if weight else [])}, declared is None)
     first = 0
     for chunk in chain(sample, chunks):
         X, y, weights = _convert(table, chunk, plan, ledger)
@@ -119,15 +127,18 @@ def _plan(
                 except ValueError as error:
                     raise ValueError(f"column {name!r}: {error}") from None
     if not features:
-        raise ValueError(f"no column is left to learn from: the file has {names}.")
+        raise ValueError(f"no column is left to learn from: the file has {_listed(names)}.")
     label = None if target is None else (declared or {}).get(target) or table.guess_label(parts(target))
-    return Plan(features, None if target is None else (target, str(label)), weight, declared is None)
+    return Plan(features, None if target is None else (target, str(label)), weight)
 
 
 def _closest(name: str, names: list[str]) -> str:
-    near = get_close_matches(name, names, n=1, cutoff=0.5)
-    listed = ", ".join(repr(each) for each in names[:50]) + (", ..." if len(names) > 50 else "")
-    return f"the columns are {listed}." + (f" Did you mean {near[0]!r}?" if near else "")
+    near = get_close_matches(name, [each for each in names[:MOST_COMPARED] if len(each) < 100], n=1, cutoff=0.5)
+    return f"the columns are {_listed(names)}." + (f" Did you mean {near[0]!r}?" if near else "")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(each[:100]) for each in names[:50]) + (", ..." if len(names) > 50 else "")
 
 
 def _convert(table: Table, chunk: Chunk, plan: Plan, ledger: Ledger) -> tuple[Any, Any, Any]:
@@ -152,16 +163,15 @@ def _convert(table: Table, chunk: Chunk, plan: Plan, ledger: Ledger) -> tuple[An
         empty = y.is_null() if plan.target[1] != "category" else pc.fill_null(pc.equal(y, ""), True)
         for i in np.flatnonzero(empty.to_numpy(zero_copy_only=False)).tolist():
             why.setdefault(i, f"column {plan.target[0]!r}, the target, is empty.")
+        if plan.target[1] == "category":  # NumPy drops such characters at the end of text
+            ending = pc.fill_null(pc.ends_with(y, "\0"), False)
+            for i in np.flatnonzero(ending.to_numpy(zero_copy_only=False)).tolist():
+                why.setdefault(i, f"column {plan.target[0]!r}, the target, ends with a NUL character.")
     if plan.weight is not None:
         weights = column(plan.weight, "number").to_numpy(zero_copy_only=False)
         for i in np.flatnonzero(~(weights >= 0)).tolist():
             why.setdefault(i, f"column {plan.weight!r}, the weight, is {weights[i]}: give a number of 0 or more.")
     features = {name: column(name, kind) for name, kind in plan.features.items()}
-    if plan.strict:
-        for name in set(chunk.columns) - {*plan.features, plan.target and plan.target[0], plan.weight}:
-            known = pa.array([value is not None for value in chunk.columns[name]])
-            for i in np.flatnonzero(known).tolist():
-                why.setdefault(i, f"column {name!r} is new: the first {SAMPLE} lines lack it. Name it in columns=.")
     bad = [BadLine(int(chunk.lines[i]), chunk.text(i), reason) for i, reason in why.items()]
     for each in sorted(bad + chunk.broken):
         ledger.add(each)

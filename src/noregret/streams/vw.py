@@ -7,12 +7,13 @@ Collisions add up. Nothing else is added, no constant either. (VW hashes names a
 from __future__ import annotations
 
 import math
+from array import array
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from noregret.streams.sparse_rows import Parsed, SparseFormat
+from noregret.streams.sparse_rows import Parsed, SparseFormat, rows_not_finite
 
 
 class VowpalWabbit(SparseFormat):
@@ -25,8 +26,7 @@ class VowpalWabbit(SparseFormat):
 
     def parse(self, lines: list[bytes]) -> Parsed:
         """Line by line."""
-        indices: list[int] = []
-        data: list[float] = []
+        indices, data = array("q"), array("d")  # a line may have a million features
         indptr, labels, weights = [0], [], []
         why: dict[int, str] = {}
         for i, line in enumerate(lines):
@@ -37,8 +37,8 @@ class VowpalWabbit(SparseFormat):
                     raise ValueError("it has no '|', which begins the features.")
                 label, weight = _head(head)
                 found = _features(body, self.columns - 1)
-                indices += [column for column, _ in found]
-                data += [value for _, value in found]
+                indices.extend([column for column, _ in found])
+                data.extend([value for _, value in found])
             except ValueError as error:
                 why[i] = str(error)
             indptr.append(len(indices))
@@ -47,6 +47,8 @@ class VowpalWabbit(SparseFormat):
         shape = len(lines), self.columns
         X = sparse.csr_matrix((np.array(data, dtype=float), np.array(indices, dtype=np.int64), indptr), shape=shape)
         X.sum_duplicates()
+        for i in rows_not_finite(X):
+            why.setdefault(i, "its values are too large: with scales and collisions one is not a finite number.")
         return Parsed(X, np.array(labels), np.array(weights), why)
 
     def settle(self, X: Any) -> None:
@@ -92,7 +94,7 @@ def _features(text: str, mask: int) -> list[tuple[int, float]]:
 
 def _number(text: str, what: str) -> float:
     try:
-        value = float(text)
+        value = float(text.replace("_", "no number"))  # Python would take 1_000
     except ValueError:
         raise ValueError(f"the {what} is {text!r}, which is no number.") from None
     if not math.isfinite(value):

@@ -1,0 +1,70 @@
+"""One run at a time in a folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+NAME = "run.lock"
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take(file: int) -> None:
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _take(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class Lock:
+    """Held from `take` to `release`. The system gives up the lock of a process that dies, however it dies."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+        self._file: int | None = None
+
+    def take(self) -> None:
+        """Refuses where another run has it."""
+        while self._file is None:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+            try:
+                try:
+                    _take(file)
+                except OSError as error:
+                    raise self._refusal(file, error) from error
+                if self._is_still_there(file):  # and not that of a run that has just ended and removed it
+                    self._file, file = file, -1
+            finally:
+                if file >= 0:
+                    os.close(file)
+        os.ftruncate(self._file, 0)
+        os.write(self._file, f"{os.getpid()}\n".encode())
+
+    def _refusal(self, file: int, error: OSError) -> ValueError:
+        if not isinstance(error, BlockingIOError | PermissionError):
+            return ValueError(f"{self.path} cannot be locked ({error}): choose a folder on another disk by --out.")
+        who = "" if sys.platform == "win32" else os.read(file, 20).decode("ascii", errors="replace").strip()
+        process = f" (process {who})" if who.isdigit() else ""
+        return ValueError(
+            f"another run{process} is writing to {self.path.parent}: wait for it, or choose another folder by --out."
+        )
+
+    def _is_still_there(self, file: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(file), os.lstat(self.path))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Leaves no file behind."""
+        if self._file is not None:
+            try:
+                self.path.unlink(missing_ok=True)
+            except PermissionError:  # Windows removes no open file
+                pass
+            os.close(self._file)
+            self._file = None
