@@ -25,7 +25,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from noregret import validate
+from noregret import possible, validate
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Competition
@@ -97,14 +97,25 @@ class OnlineLearner(BaseEstimator, ABC):
         """How long a growing field of the state is once n rows are in it."""
         return n
 
+    def _check_state(self) -> None:
+        """Refuse a state that no game can have led to (`possible.py`): a file may hold anything."""
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        """How many numbers a fresh state has, nearly, before anybody has looked at the parameters: 0 if unknown.
+
+        A file that has fewer is refused before memory is taken for them.
+        """
+        return 0
+
     def _aside(self) -> dict[str, Any]:
         """What a model file must keep beside parameters, classes and state, as JSON can."""
         return {"parts": self._parts} if self._parts > 1 else {}
 
     def _take_up(self, aside: dict[str, Any]) -> None:
-        """Take back what `_aside` gave, before the state is there."""
+        """Take back what `_aside` gave, before the state is there; refuse what it cannot have given."""
+        possible.require(set(aside) <= {"parts"}, f"aside={aside!r} is not what this learner keeps aside")
         if "parts" in aside:
-            self._parts = int(aside["parts"])
+            self._parts = validate.whole("parts", aside["parts"], 2)
 
     def _iterate(self) -> Array | None:
         """The weights that forecast, where the forecast is linear in the row.
@@ -151,6 +162,8 @@ class OnlineLearner(BaseEstimator, ABC):
     _takes_sparse: ClassVar[bool] = False  # scipy's CSR rows: they reach `_run` as `SparseRows`
     _reads_tables: ClassVar[bool] = False  # tables with columns of text
     _copies: ClassVar[bool] = False  # of one learner, the parameter, are those that learn
+    _held_classes: ClassVar[int | None] = None  # of the learners that it holds; None: as many as there are
+    _fewest_classes: ClassVar[int] = 2
     _inner_loop: ClassVar[str] = "_run"  # the method that a run calls with every block
     _parts: int = 1  # the learners that were merged into this one
     _holds: ClassVar[dict[str, str]] = {}  # parameter with a list of learners -> attribute with those that learn

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from noregret._types import Array
 from noregret.errors import BadRow
+from noregret.possible import require
 from noregret.validate import largest_square, writable
 
 LARGEST = 1e150  # its square is a number
@@ -33,6 +34,23 @@ class Reader:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_plain", CATEGORY not in self.kinds and not self.indicators)
+
+    @classmethod
+    def kept(cls, kinds: Any, levels: Any, indicators: Any) -> Reader:
+        """A reader by what a file has kept of it; refuses what none can be."""
+        require(isinstance(kinds, list) and set(kinds) <= {NUMBER, CATEGORY}, f"kinds={kinds!r} are of no columns")
+        require(isinstance(levels, list) and isinstance(indicators, bool), "levels and indicators are of no columns")
+        for level in levels:
+            known = isinstance(level, list) and len(level) == 2 and type(level[0]) is int
+            require(known and 0 <= level[0] < len(kinds) and kinds[level[0]] == CATEGORY, f"{level!r} is no category")
+            require(isinstance(level[1], str | int | float) and not is_missing(level[1]), f"{level!r} is no category")
+        found = tuple((column, value) for column, value in levels)
+        require(len(set(found)) == len(found), "a category is there twice")
+        return cls(tuple(kinds), found, indicators)
+
+    def count(self, column: int) -> int:
+        """The categories of a column given."""
+        return sum(place == column for place, _ in self.levels)
 
     @property
     def width(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.base import OnlineClassifier, OnlineLearner
@@ -170,6 +170,10 @@ class Mixture(Ensemble):
     def _start(self, n_features: int, n_classes: int) -> MixtureState:
         log_prior = self._constants.log_prior
         return MixtureState(log_prior.copy(), np.zeros(log_prior.size), np.zeros(TALLIES))
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        possible.log_weights("log_weight", self.state_.log_weight, mixed=True)
 
     # ------------------------------------------------------------------ the game
 

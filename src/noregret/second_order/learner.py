@@ -17,6 +17,7 @@ from noregret.second_order.surrogate import (
     ROUNDING_SHOWS,
     ROUNDING_SHOWS_IN_SINGLE,
     SurrogateState,
+    check,
     merged,
     off_in_single,
     start,
@@ -86,6 +87,12 @@ class SurrogateClassifier(OnlineClassifier):
 
     def _start(self, n_features: int, n_classes: int) -> SurrogateState:
         return start((n_classes - 1) * n_features, self._constants.regularization, self.precision == "single")
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return ((n_classes - 1) * n_features) ** 2
+
+    def _check_state(self) -> None:
+        check(self.state_, self._constants.regularization, min(self._largest))
 
     def _merged(self, states: Sequence[Any], common: Any) -> Any:
         return merged(states, common)

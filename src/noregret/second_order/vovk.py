@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._jit import kernel
 from noregret._types import Array
-from noregret.base import OnlineRegressor
+from noregret.base import LARGEST_TARGET, OnlineRegressor
 from noregret.domains import Competition, WholeSpace
 from noregret.errors import NoBound, NoCertificate
 from noregret.second_order import panels
@@ -21,6 +21,7 @@ from noregret.second_order.learner import require_precision
 from noregret.second_order.panels import coefficients, look_at_one
 from noregret.second_order.surrogate import (
     Four,
+    check,
     flush_one,
     fold_four,
     fold_one,
@@ -102,6 +103,13 @@ class VovkAzouryWarmuth(OnlineRegressor):
     def _start(self, n_features: int, n_classes: int) -> VovkState:
         lam = self._constants.regularization
         return VovkState(P=np.eye(n_features) / lam, w=np.zeros(n_features), tally=np.zeros(TALLIES + 1))
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_features**2
+
+    def _check_state(self) -> None:
+        check(self.state_, self._constants.regularization, min(self._largest))
+        possible.within("tally, the largest target", self.state_.tally[HIGHEST], 0.0, LARGEST_TARGET)
 
     def _merged(self, states: Sequence[Any], common: Any) -> Any:
         return merged(states, common)
