@@ -183,7 +183,7 @@ DAMAGE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, R
 
 def _require_shallow(depth: int) -> None:
     if depth > MOST_NESTED:
-        raise ValueError(f"learners hold learners more than {MOST_NESTED} deep: no model file does")
+        raise ValueError(f"learners hold learners more than {MOST_NESTED} deep, and files go no deeper")
 
 
 def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learner:

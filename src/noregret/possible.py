@@ -18,6 +18,7 @@ from noregret.validate import HEAVIEST
 
 LARGEST_COUNT = 2.0**53  # whole numbers that floating point keeps apart
 LARGEST_SCORE = 1e306  # of a row that is taken: sums of some are numbers too
+LARGEST_SQUARED = 1e153  # of what is squared
 LARGEST = 1e200  # of what is added up
 AT_ONCE = 256  # rows of a matrix
 ROUNDING = 1e-6  # how far rounding may have taken what arithmetic says, relative to its size
@@ -32,7 +33,8 @@ def require(possible: Any, what: str) -> None:
 def whole(name: str, counts: Any, most: float = LARGEST_COUNT) -> None:
     """Counts: whole numbers from 0 to `most`."""
     counts = np.asarray(counts)
-    require(np.all((counts >= 0) & (counts <= most) & (counts == np.floor(counts))), f"{name} counts something")
+    ok = (counts >= 0) & (counts <= most) & (counts == np.floor(counts))
+    require(np.all(ok), f"{name} must be whole numbers from 0 to {most:.0f}")
 
 
 def within(name: str, values: Any, low: float, high: float) -> None:
@@ -71,11 +73,11 @@ def covariance(name: str, P: Array, first: float | Array) -> None:
         require(not failed, f"{name} is not positive definite")
 
 
-def weights(name: str, w: Array, largest_row: float) -> None:
-    """Weights with which every row that is taken has a score."""
+def weights(name: str, w: Array, largest_row: float, most: float = LARGEST_SCORE) -> None:
+    """Weights with which every row that is taken has a score, of at most so much."""
     size = float(np.max(np.abs(w), initial=0.0))
     norm = size * float(np.linalg.norm(w / size)) if size > 0.0 else 0.0
-    require(norm * largest_row <= LARGEST_SCORE, f"{name} is so large that rows have no score")
+    require(norm * largest_row <= most, f"{name} is so large that rows have no score")
 
 
 def sums(name: str, values: Array) -> None:

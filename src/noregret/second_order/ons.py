@@ -138,7 +138,7 @@ class ONS(OnlineClassifier):
     def _check_state(self) -> None:
         c, state = self._constants, self.state_
         check(state, c.epsilon, min(self._largest))
-        possible.weights("leader", state.leader, min(self._largest))
+        possible.weights("leader", state.leader, min(self._largest), most=possible.LARGEST_SQUARED)
         possible.require(Ball(c.radius).contains(state.w, possible.ROUNDING), "w lies outside its ball")
         possible.within("tally, Newton terms", state.tally[NEWTON], 0.0, math.inf)
 

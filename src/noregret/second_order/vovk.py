@@ -109,6 +109,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
 
     def _check_state(self) -> None:
         check(self.state_, self._constants.regularization, min(self._largest))
+        possible.weights("w", self.state_.w, 1.0, most=possible.LARGEST_SQUARED)
         possible.within("tally, the largest target", self.state_.tally[HIGHEST], 0.0, LARGEST_TARGET)
 
     def _merged(self, states: Sequence[Any], common: Any) -> Any:
