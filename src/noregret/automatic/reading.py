@@ -8,6 +8,7 @@ later adds a column at the end, and nothing moves. A category beyond the budget 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,9 +49,9 @@ class Reader:
         require(len(set(found)) == len(found), "a category is there twice")
         return cls(tuple(kinds), found, indicators)
 
-    def count(self, column: int) -> int:
-        """The categories of a column given."""
-        return sum(place == column for place, _ in self.levels)
+    def counts(self) -> Counter[int]:
+        """How many categories each column given has."""
+        return Counter(column for column, _ in self.levels)
 
     @property
     def width(self) -> int:
