@@ -20,6 +20,7 @@ from noregret import (
     FOLKLORE,
     GAF,
     AggregatingForecaster,
+    Banditron,
     EpsilonGreedy,
     KernelAIOLI,
     MirrorDescentAggregator,
@@ -180,6 +181,7 @@ BOMBS: dict[str, tuple[Any, Change]] = {
     "walkers": (AggregatingForecaster(method="langevin", n_samples=16), set_param("n_samples", 10**9)),
     "stages": (OnlineBoosting(n_learners=2), set_param("n_learners", 10**8)),
     "stages of learners": (OnlineBoosting(AIOLI(), n_learners=2), set_param("n_learners", 10**8)),
+    "classes": (Banditron(n_classes=2), set_param("n_classes", 10**9)),
     "samples": (GAF(expectation="sobol"), set_param("n_samples", 10**9)),
 }
 

@@ -243,7 +243,8 @@ class BanditLearner(BaseEstimator, ABC):
     def _check_state(self) -> None:
         """Refuse a state that no game can have led to (`possible.py`): a file may hold anything."""
         K, state = self._n_classes, self.state_
-        same = self._declared().classes.tolist() == self.classes_.tolist()
+        # the number first: as many labels would be made of it
+        same = self.n_classes in (None, K) and self._declared().classes.tolist() == self.classes_.tolist()
         possible.require(same, f"the classes {self.classes_.tolist()} are not those of the parameters")
         possible.whole("tally, rounds", state.tally[ROUNDS])
         possible.whole("tally", state.tally, float(state.tally[ROUNDS]))
