@@ -140,8 +140,10 @@ def places(tree: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 def other(value: Any, rng: np.random.Generator) -> Any:
     """Another value, mostly of the same kind."""
-    strange = [None, True, False, 0, -1, 2, 50, 10**6, 10**12, 10**30, 0.5, -0.5, 1e-320, 1e308, float("nan"), "x", "",
-               [], {}, [1], {"recipe": "Ball", "radius": 1.0}, {"recipe": "Ball"}, {"tuple": [1]}, {"recipe": "x"}]  # fmt: skip
+    strange = [
+        None, True, False, 0, -1, 2, 50, 10**6, 10**12, 10**30, 0.5, -0.5, 1e-320, 1e308, float("nan"), "x", "", [], {},
+        [1], {"recipe": "Ball", "radius": 1.0}, {"recipe": "Ball"}, {"tuple": [1]}, {"recipe": "x"},
+    ]  # fmt: skip
     if isinstance(value, bool) or value is None or rng.random() < 0.3:
         return strange[int(rng.integers(len(strange)))]
     if isinstance(value, int):
