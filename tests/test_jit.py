@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import noregret
-from noregret import _jit
+from noregret import _cache, _jit
 
 PLAY = """
 import json, numba, numpy as np
@@ -70,6 +70,116 @@ def test_without_a_writable_cache_everything_still_runs(tmp_path):
     blocked.write_text("not a folder")
     _, (hits, _misses) = play(blocked)
     assert hits == 0
+
+
+POSIX = pytest.mark.skipif(not hasattr(os, "getuid"), reason="users have no numbers here")
+AS_ROOT = pytest.mark.skipif(getattr(os, "getuid", lambda: 1)() != 0, reason="only root can give folders to others")
+SOMEBODY_ELSE = 54_321
+
+
+@pytest.fixture
+def folder_of(monkeypatch, recwarn):
+    """Where compiled code goes for a place of the cache, and what is said about it."""
+
+    def found(cache):
+        monkeypatch.setenv("NOREGRET_CACHE_DIR", str(cache))
+        recwarn.clear()
+        folder = _jit.cache_folder.__wrapped__()
+        return folder, " ".join(str(warning.message) for warning in recwarn)
+
+    return found
+
+
+def test_a_folder_of_our_own_is_used_without_a_word(tmp_path, folder_of):
+    folder, said = folder_of(tmp_path / "new" / "cache")
+    assert not said
+    assert folder.parent == Path(os.path.realpath(tmp_path / "new" / "cache"))
+    if os.name == "posix":
+        assert [each.stat().st_mode & 0o777 for each in (folder, folder.parent, folder.parent.parent)] == [0o700] * 3
+
+
+def loosen(path):
+    path.chmod(0o777)
+
+
+def loosen_for_a_group(path):
+    path.chmod(0o770)
+
+
+def give_away(path):
+    os.chown(path, SOMEBODY_ELSE, -1)
+
+
+@POSIX
+@pytest.mark.parametrize("above", [0, 1, 2], ids=["the folder", "the one above", "the one above that"])
+@pytest.mark.parametrize("how", [loosen, loosen_for_a_group, pytest.param(give_away, marks=AS_ROOT)])
+def test_what_others_may_have_written_is_not_loaded(how, above, tmp_path, folder_of):
+    folder, _ = folder_of(tmp_path / "above" / "cache")
+    changed = [folder, *folder.parents][above]
+    if how is loosen_for_a_group and above == 2:
+        how = loosen  # our own group may write there
+    how(changed)
+    other, said = folder_of(tmp_path / "above" / "cache")
+    assert not other.is_relative_to(tmp_path)
+    assert not list(other.iterdir()) and other.stat().st_mode & 0o777 == 0o700
+    assert str(changed) in said
+    assert "NOREGRET_CACHE_DIR" in said
+
+
+@POSIX
+@AS_ROOT
+def test_files_of_others_in_our_folder_are_not_loaded(tmp_path, folder_of):
+    folder, _ = folder_of(tmp_path)
+    (folder / "planted.nbi").write_bytes(b"a pickle")
+    os.chown(folder / "planted.nbi", SOMEBODY_ELSE, -1)
+    other, said = folder_of(tmp_path)
+    assert other != folder
+    assert "planted.nbi" in said
+
+
+@POSIX
+@AS_ROOT
+def test_a_link_of_somebody_elses_is_followed_once(tmp_path, folder_of):
+    """What is used is where it points to, which is ours: it may point elsewhere tomorrow."""
+    (tmp_path / "ours").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "ours")
+    os.chown(tmp_path / "link", SOMEBODY_ELSE, -1, follow_symlinks=False)
+    folder, _ = folder_of(tmp_path / "link")
+    assert folder.parent == Path(os.path.realpath(tmp_path / "ours"))
+
+
+@POSIX
+def test_a_private_folder_goes_with_its_process(tmp_path):
+    tmp_path.chmod(0o777)
+    program = "from noregret import _jit; print(_jit.cache_folder())"
+    env = {**os.environ, "NOREGRET_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    folder = Path(done.stdout.strip())
+    assert "noregret-" in folder.name
+    assert not folder.exists()
+    assert "chmod 700" in done.stderr
+
+
+@POSIX
+def test_folders_above_may_be_sticky(tmp_path):
+    tmp_path.chmod(0o1777)
+    (tmp_path / "ours").mkdir(mode=0o700)
+    assert not _cache.why_distrusted(tmp_path / "ours")
+    tmp_path.chmod(0o777)
+    assert "other users" in _cache.why_distrusted(tmp_path / "ours")
+    tmp_path.chmod(0o700)
+
+
+def test_code_that_looks_at_its_indices_has_a_folder_of_its_own(monkeypatch):
+    def folder():
+        _jit.cache_folder.cache_clear()
+        return _jit.cache_folder()
+
+    before = folder()
+    monkeypatch.setattr(_jit.config, "BOUNDSCHECK", 0 if _jit.config.BOUNDSCHECK else 1)
+    assert folder() != before
+    monkeypatch.undo()
+    assert folder() == before
 
 
 def test_the_stamp_is_of_every_source_file():

@@ -3,26 +3,29 @@
 Numba keeps compiled code on disk, but it looks only at the file of the function it is asked for: edit a
 kernel in one file and a caller in another file silently keeps the old code. So the cache lives in a folder
 named by a stamp of *all* sources that kernels can see: any edit of these opens a fresh folder. The folder is the user's
-(never the package's own, which may be read-only), private to the user, and never a shared temporary one:
-Numba's index is a pickle, and nothing here unpickles what somebody else may have written.
+(never the package's own, which may be read-only) and private to the user: Numba's index is a pickle, and nothing here
+unpickles what somebody else may have written. A folder that others could have written is left alone, and a fresh one
+that lasts as long as the process takes its place.
 
-``NOREGRET_CACHE_DIR`` moves the cache; with ``NUMBA_DISABLE_JIT=1`` every kernel is plain Python.
+``NOREGRET_CACHE_DIR`` moves the cache; with ``NUMBA_DISABLE_JIT=1`` every kernel is plain Python; with
+``NUMBA_BOUNDSCHECK=1`` an index outside an array is an error (such code has a folder of its own).
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numba import njit
+from numba import config, njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.compiler import Compiler
 
-from noregret._cache import cache_home
+from noregret._cache import cache_home, make_private, private_folder, why_distrusted
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -49,13 +52,26 @@ def source_stamp() -> str:
 
 @cache
 def cache_folder() -> Path | None:
-    """The folder of this version's compiled code, or None where the user owns no writable one."""
-    folder = cache_home() / f"kernels-{source_stamp()}"
+    """The folder of this version's compiled code, ours alone; or None where none can be written."""
+    chosen = cache_home() / f"kernels-{source_stamp()}{'-checked' if getattr(config, 'BOUNDSCHECK', None) else ''}"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(chosen)
+        folder = Path(os.path.realpath(chosen))  # a link of somebody else's may point elsewhere tomorrow
+        if not os.access(folder, os.W_OK):
+            return None
+        reason = why_distrusted(folder, own=2)
+        if not reason:
+            return folder
+        warnings.warn(
+            f"compiled code is not kept: {reason}, and to load it is to run it. Delete {chosen} and let only yourself "
+            "write there (chmod 700), or let NOREGRET_CACHE_DIR name another folder. Until then every process compiles "
+            "anew.",
+            stacklevel=2,
+        )
+        fresh = private_folder()
+        return None if why_distrusted(fresh) else fresh
     except OSError:
         return None
-    return folder if os.access(folder, os.W_OK) else None
 
 
 class _StampedLocator(_CacheLocator):

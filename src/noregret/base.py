@@ -25,7 +25,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from noregret import validate
+from noregret import possible, validate
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Competition
@@ -99,14 +99,25 @@ class OnlineLearner(TakesTurns, BaseEstimator, ABC):
         """How long a growing field of the state is once n rows are in it."""
         return n
 
+    def _check_state(self) -> None:
+        """Refuse a state that no game can have led to (`possible.py`): a file may hold anything."""
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        """How many numbers a fresh state has, nearly, before anybody has looked at the parameters: 0 if unknown.
+
+        A file that has fewer is refused before memory is taken for them.
+        """
+        return 0
+
     def _aside(self) -> dict[str, Any]:
         """What a model file must keep beside parameters, classes and state, as JSON can."""
         return {"parts": self._parts} if self._parts > 1 else {}
 
     def _take_up(self, aside: dict[str, Any]) -> None:
-        """Take back what `_aside` gave, before the state is there."""
+        """Take back what `_aside` gave, before the state is there; refuse what it cannot have given."""
+        possible.require(set(aside) <= {"parts"}, f"aside={aside!r} is not what this learner keeps aside")
         if "parts" in aside:
-            self._parts = int(aside["parts"])
+            self._parts = validate.whole("parts", aside["parts"], 2)
 
     @property
     def _least_rows(self) -> int:
@@ -158,6 +169,8 @@ class OnlineLearner(TakesTurns, BaseEstimator, ABC):
     _takes_sparse: ClassVar[bool] = False  # scipy's CSR rows: they reach `_run` as `SparseRows`
     _reads_tables: ClassVar[bool] = False  # tables with columns of text
     _copies: ClassVar[bool] = False  # of one learner, the parameter, are those that learn
+    _held_classes: ClassVar[int | None] = None  # of the learners that it holds; None: as many as there are
+    _fewest_classes: ClassVar[int] = 2
     _inner_loop: ClassVar[str] = "_run"  # the method that a run calls with every block
     _one_step: ClassVar[bool] = False  # whether `_run` learns one row by one compiled call, which nothing interrupts
     _parts: int = 1  # the learners that were merged into this one

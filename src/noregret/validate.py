@@ -19,6 +19,7 @@ Number = TypeVar("Number", bound=np.generic)
 LARGEST_SCALE = 1e305
 # A row this much heavier than others leaves no precision for them.
 HEAVIEST = 1e12
+LARGEST_WHOLE = 2**62  # compiled code counts in 64 bits
 
 
 def reach(regularization: float) -> float:
@@ -148,9 +149,9 @@ def writable(array: NDArray[Number]) -> NDArray[Number]:
 
 def whole(name: str, value: Any, least: int) -> int:
     """A whole number of at least so much."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and least <= value <= LARGEST_WHOLE:
         return int(value)
-    raise ValueError(f"{name}={value!r} must be a whole number >= {least}.")
+    raise ValueError(f"{name}={value!r} must be a whole number >= {least} (and at most {LARGEST_WHOLE}).")
 
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:

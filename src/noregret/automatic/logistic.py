@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._types import Array
 from noregret.automatic import reading, report
 from noregret.automatic.adagrad import GRADIENTS
@@ -22,7 +22,7 @@ from noregret.automatic.members import RADII, VIRTUAL_WEIGHT, Members, choose
 from noregret.automatic.mixing import reserve
 from noregret.automatic.reading import Block, Reader
 from noregret.automatic.scaling import rescale
-from noregret.automatic.state import LogisticState, kept, size_in_bytes, start, with_class, with_columns
+from noregret.automatic.state import LogisticState, check, kept, size_in_bytes, start, with_class, with_columns
 from noregret.base import BLOCK, ONE, OnlineClassifier, is_plain_row
 from noregret.domains import Ball, Competition, RowBall
 from noregret.errors import BadRow, NoBound, NoCertificate, TooLarge
@@ -179,6 +179,7 @@ class OnlineLogisticRegression(OnlineClassifier):
     _open: bool  # whether labels never seen may come
     _inner_loop = "_run_slots"
     _reads_tables = True
+    _fewest_classes = 0
 
     def __init__(
         self,
@@ -272,9 +273,39 @@ class OnlineLogisticRegression(OnlineClassifier):
     def _take_up(self, aside: dict[str, Any]) -> None:
         """What `_aside` said."""
         self._settle()
-        self._open, self.bad_rows_ = bool(aside["open"]), int(aside["bad_rows"])
-        levels = tuple((int(column), value) for column, value in aside["levels"])
-        self._reader = Reader(tuple(aside["kinds"]), levels, bool(aside["indicators"]))
+        names = {"open", "bad_rows", "kinds", "levels", "indicators"}
+        possible.require(set(aside) == names, f"aside has {sorted(aside)}, and {sorted(names)} are kept")
+        possible.require(isinstance(aside["open"], bool), f"open={aside['open']!r} must be true or false")
+        self._open, self.bad_rows_ = aside["open"], validate.whole("bad_rows", aside["bad_rows"], 0)
+        self._reader = Reader.kept(aside["kinds"], aside["levels"], aside["indicators"])
+        expected = self._new_reader(self._reader.kinds)
+        possible.require(self._reader.indicators == expected.indicators, "indicators are not those of the parameters")
+        possible.require(
+            len(self._reader.kinds) == self.n_features_in_,
+            f"there are kinds of {len(self._reader.kinds)} columns and {self.n_features_in_} features",
+        )
+        most = max(self._reader.counts().values(), default=0)
+        possible.require(most <= self._settings.max_categories, f"a column has {most} categories, too many")
+        self._require_few(self.classes_.size)
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        if not hasattr(self, "_reader"):
+            return n_features
+        members = self._members(self._reader, n_classes)
+        d, C = self._reader.width + self._settings.fit_intercept, n_classes if n_classes > 2 else 1
+        return (
+            len(members.radii) * ((n_classes - 1) * d) ** 2 + (len(members.newton) * d + 3 * len(members.rates)) * C * d
+        )
+
+    def _check_state(self) -> None:
+        state, m, K = self.state_, self._constants.members, self._n_classes
+        check(state, m)
+        places = state.slots[: self.classes_.size]
+        possible.require(
+            np.array_equal(np.sort(places), np.arange(places.size)) and np.all(state.slots[places.size :] == -1.0),
+            f"slots are not the places of {places.size} classes",
+        )
+        possible.require(self._open or self.classes_.size == K, "a game with all classes declared lacks one")
 
     # ------------------------------------------------------------------ rows
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +25,7 @@ from scipy import sparse
 
 from noregret._types import Array
 from noregret.errors import BadRow
+from noregret.possible import require
 from noregret.validate import largest_square, writable
 
 LARGEST = 1e150  # its square is a number
@@ -48,6 +50,28 @@ class Reader:
         straight = not self.levels and CATEGORY not in self.kinds and UNKNOWN not in self.kinds
         object.__setattr__(self, "is_straight", straight)
         object.__setattr__(self, "is_plain", straight and not self.indicators)
+
+    @classmethod
+    def kept(cls, kinds: Any, levels: Any, indicators: Any) -> Reader:
+        """A reader by what a file has kept of it; refuses what none can be."""
+        known = {NUMBER, CATEGORY, UNKNOWN}
+        require(isinstance(kinds, list) and set(kinds) <= known, f"kinds={kinds!r} are of no columns")
+        require(isinstance(levels, list) and isinstance(indicators, bool), "levels and indicators are of no columns")
+        for level in levels:
+            pair = isinstance(level, list) and len(level) == 2 and type(level[0]) is int
+            require(pair and 0 <= level[0] < len(kinds), f"{level!r} is no category")
+            if level[1] is None:  # a column whose first number came late
+                require(kinds[level[0]] == NUMBER, f"{level!r} is of no column of numbers")
+                continue
+            is_value = isinstance(level[1], str | int | float) and not is_missing(level[1])
+            require(kinds[level[0]] == CATEGORY and is_value, f"{level!r} is no category")
+        found = tuple((column, value) for column, value in levels)
+        require(len(set(found)) == len(found), "a category is there twice")
+        return cls(tuple(kinds), found, indicators)
+
+    def counts(self) -> Counter[int]:
+        """How many categories each column given has."""
+        return Counter(column for column, value in self.levels if value is not None)
 
     @cached_property
     def of_numbers(self) -> list[int]:

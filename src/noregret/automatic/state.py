@@ -7,13 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from noregret import possible
 from noregret._types import Array
 from noregret.automatic import newton
 from noregret.automatic.adagrad import GRADIENTS, SQUARES, WEIGHTS
 from noregret.automatic.members import Members
+from noregret.automatic.reading import LARGEST
 from noregret.automatic.scaling import COUNT
+from noregret.scores import ROWS as SCORED
 from noregret.scores import new_scores
-from noregret.second_order.rounding import ROOT, SUMS
+from noregret.second_order.rounding import ROOT, SUMS, check_matrix
 from noregret.tally import ROWS, TALLIES
 
 
@@ -77,6 +80,32 @@ def size_in_bytes(n_columns: int, intercept: bool, n_classes: int, members: Memb
     C, r = n_classes if n_classes > 2 else 1, n_classes - 1
     numbers = M * (r * d) * (r * d + 1) + N * C * d * (d + 1) + R * 3 * C * d + 3 * d + n_classes
     return numbers * np.dtype(np.float64).itemsize
+
+
+def check(state: LogisticState, members: Members) -> None:
+    """Refuse a state that no game of these members can have led to."""
+    rows, n_classes = float(state.tally[ROWS]), state.slots.size
+    possible.tally(state.tally)
+    for member in state.tallies:
+        possible.tally(member, "tallies")
+        possible.require(member[ROWS] == rows, "tallies: a member has learned other rows")
+    possible.moments("moments", state.moments, rows, LARGEST)
+    halves = 2.0 if n_classes == 2 else 1.0
+    for P, tally, lam in zip(state.P, state.tallies, members.regularization, strict=True):
+        check_matrix(P, tally, halves / lam)
+    first = newton.first_variance(members.newton[:, 1], n_classes)
+    possible.covariance("matrices", state.matrices, np.repeat(first[:, None], state.matrices.shape[1], axis=1))
+    for name in ("w", "weights", "tables", "slopes"):
+        possible.sums(name, getattr(state, name))
+    possible.within("tables, squares", state.tables[:, SQUARES], 0.0, math.inf)
+    possible.log_weights("log_weight", state.log_weight, mixed=False)
+    possible.within("losses", state.losses, -possible.ROUNDING, math.inf)
+    most = rows + possible.ROUNDING
+    possible.require(state.scores[SCORED] == rows, "scores are of other rows")
+    possible.within("scores", state.scores[1:], -possible.ROUNDING, 2.0 * most)
+    possible.whole("bins", state.bins[:, 0], rows)
+    possible.require(state.bins[:, 0].sum() == rows, "bins are of other rows")
+    possible.within("bins", state.bins, -possible.ROUNDING, most)
 
 
 def kept(state: LogisticState, before: Members, after: Members) -> LogisticState:

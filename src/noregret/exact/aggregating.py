@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._types import Array
 from noregret.domains import Ball, Competition
 from noregret.errors import NoBound, NoCertificate
@@ -180,6 +180,25 @@ class AggregatingForecaster(RememberingClassifier):
             move=np.array([1.0, 1.0, 0.0, 0.0]),
             tally=np.zeros(TALLIES),
         )
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        size = (n_classes - 1) * n_features
+        walks = self.method == "langevin" or (self.method == "auto" and size > 2)
+        return size * self.n_samples if walks and isinstance(self.n_samples, int) else size
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        state, inside = self.state_, 1.0 + possible.ROUNDING
+        if self._constants.method == "quadrature":
+            possible.require(np.linalg.norm(state.w) < 1.0, "w lies outside the ball")
+            return
+        norms = np.linalg.norm(state.walkers, axis=1)
+        possible.require(np.all(norms <= inside), "walkers lie outside the ball")
+        possible.within("log_weight", state.log_weight, -math.inf, possible.ROUNDING)
+        possible.within("log_weight, the largest", state.log_weight.max(), -possible.ROUNDING, possible.ROUNDING)
+        possible.within("move", state.move[: walkers.MOVES], 0.0, inside)
+        possible.require(state.move[walkers.STRIDE] > 0.0, "move: a stride leads somewhere")
+        possible.whole("move, how many", state.move[walkers.MOVES])
 
     def _limits(self) -> tuple[float, float]:
         c = self._constants

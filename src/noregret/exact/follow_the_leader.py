@@ -103,6 +103,9 @@ class FollowTheLeader(LinearLearner):
         table[:, WEIGHTS, 0] = self._constants.domain.project(np.zeros(n_features))
         return LeaderState(table, np.zeros(FIRST_ORDER_TALLIES))
 
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return 2 * n_features
+
     @property
     def competes_with(self) -> Competition:
         """The best weights of the set, under the linear loss."""

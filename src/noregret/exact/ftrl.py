@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Ball, Competition, WholeSpace
@@ -115,6 +115,16 @@ class FTRL(RememberingClassifier):
             w=np.zeros(n_features if n_classes == 2 else (n_classes, n_features)),
             tally=np.zeros(TALLIES + 1),
         )
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_features * (1 if n_classes == 2 else n_classes)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        possible.weights("w", self.state_.w, min(self._largest))
+        domain = self.competes_with.domain
+        possible.require(domain.contains(self.state_.w, possible.ROUNDING), f"w is not in {domain}")
+        possible.within("tally, the gap", self.state_.tally[GAP], 0.0, math.inf)
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, validate.reach(self._constants.regularization)

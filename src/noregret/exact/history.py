@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from noregret import possible, validate
 from noregret._types import Array
-from noregret.base import OnlineClassifier
+from noregret.base import ONE, OnlineClassifier
 from noregret.interrupts import listen, uninterrupted
+from noregret.tally import ROWS, UNEVEN
 
 
 class RememberingClassifier(OnlineClassifier):
@@ -19,6 +21,22 @@ class RememberingClassifier(OnlineClassifier):
     """
 
     _growing = ("X", "Y", "weight")
+
+    def _check_state(self) -> None:
+        """Of all: the sums, and rows that would be taken."""
+        state = self.state_
+        possible.tally(state.tally)
+        rows = float(state.tally[ROWS])
+        possible.require(
+            len(state.X) <= rows and (len(state.X) or not rows), f"{len(state.X)} rows of {rows:.0f} are here"
+        )
+        if len(state.X):
+            self._check_rows(validate.writable(state.X), ONE)
+            validate.label_distributions(state.Y, self._n_classes)
+            most = rows * validate.HEAVIEST if state.tally[UNEVEN] else rows
+            possible.require(
+                np.all((state.weight > 0.0) & (state.weight <= most)), "weight is of rows that were learned"
+            )
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         for t in range(X.shape[0]):

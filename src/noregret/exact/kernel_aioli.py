@@ -10,10 +10,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._jit import kernel
 from noregret._types import Array
-from noregret.base import OnlineLearner
+from noregret.base import ONE, OnlineLearner
 from noregret.domains import Ball, Competition
 from noregret.errors import BadRow, NoBound
 from noregret.exact.kernels import RBF, Kernel
@@ -22,13 +22,14 @@ from noregret.second_order import aioli, curvature
 from noregret.second_order.aioli import AIOLIConstants
 from noregret.second_order.algebra import dot
 from noregret.second_order.learner import SurrogateClassifier
-from noregret.second_order.rounding import SUMS
+from noregret.second_order.rounding import SUMS, check_matrix
 from noregret.second_order.surrogate import fours, start
 from noregret.tally import ROWS
 
 APPROXIMATIONS = ("exact", "nystrom", "random-features")
 DEFAULT_BUDGET = 100
 NOISE = 1e-14  # of the variance that there was at first: what is left of it then is rounding
+DIRECTIONS = 8  # in which a factor read from a file is compared with its matrix
 NEW = 1e-10  # a row with no more of |phi|^2 outside the span of the landmarks is in it
 
 
@@ -212,6 +213,51 @@ class KernelAIOLI(SurrogateClassifier):
             points, factor = math.sqrt(2.0 * c.kernel.gamma) * normal, np.zeros((0, 0))
         return FeatureState(P, w, np.zeros_like(P), points, factor, tally)
 
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        budget = DEFAULT_BUDGET if self.budget is None else self.budget
+        return budget**2 if self.approximation != "exact" and isinstance(budget, int) else 0
+
+    def _check_state(self) -> None:
+        possible.tally(self.state_.tally)
+        if isinstance(self.state_, ExactState):
+            self._check_exact(self.state_)
+        else:
+            self._check_features(self.state_)
+
+    def _check_exact(self, state: ExactState) -> None:
+        """The triangle is the factor of lam I + s K s, as far as random directions tell."""
+        c, n = self._constants, len(state.X)
+        possible.require(n == state.tally[ROWS], f"{n} rows of {state.tally[ROWS]:.0f} are here")
+        if n == 0:
+            return
+        self._check_rows(validate.writable(state.X), ONE)
+        possible.within("roots", state.roots, 0.0, possible.LARGEST)
+        possible.sums("alpha", state.alpha)
+        L = np.zeros((n, n))
+        L[np.tril_indices(n)] = state.triangle
+        possible.require(np.diagonal(L).min() > 0.0, "triangle has no inverse")
+        matrix: Array = state.roots[:, None] * c.kernel.gram(state.X) * state.roots
+        matrix.flat[:: n + 1] += c.regularization
+        _require_factor("triangle", L, matrix)
+
+    def _check_features(self, state: FeatureState) -> None:
+        c = self._constants
+        check_matrix(state.P, state.tally, 1.0 / c.regularization)
+        possible.weights("w", state.w, min(c.feature_bound or math.inf, validate.reach(c.regularization)))
+        largest = float(np.diagonal(state.moment).max())
+        possible.require(largest > 0.0 or not state.moment.any(), "moment is a sum of squares")
+        if largest > 0.0:
+            possible.covariance("moment", state.moment, largest)
+        self._check_rows(validate.writable(state.points), ONE)
+        used = int(np.count_nonzero(np.diagonal(state.factor)))
+        factor = state.factor[:used, :used]
+        rest = state.factor.copy()
+        rest[:used, :used] -= np.tril(factor)
+        possible.require(not rest.any() and not state.points[len(rest) and used : len(rest)].any(), "factor has gaps")
+        if used:
+            possible.require(np.diagonal(factor).min() > 0.0, "factor has no inverse")
+            _require_factor("factor", factor, c.kernel.gram(state.points[:used]))
+
     # ------------------------------------------------------------------ what rows it takes
 
     def _limits(self) -> tuple[float, float]:
@@ -386,6 +432,16 @@ class KernelAIOLI(SurrogateClassifier):
                     state.factor[used] = phi
                     used += 1
         return features
+
+
+def _require_factor(name: str, L: Array, matrix: Array) -> None:
+    """Refuse an L whose L L^T is not the matrix: it would differ along a random direction."""
+    directions = np.random.default_rng().choice([-1.0, 1.0], size=(len(L), DIRECTIONS))
+    off = np.abs(L @ (L.T @ directions) - matrix @ directions)
+    possible.require(
+        np.all(off <= possible.ROUNDING * np.abs(matrix).sum(axis=1, keepdims=True)),
+        f"{name} is not that of these rows",
+    )
 
 
 def extended(array: Array, size: int) -> Array:

@@ -150,6 +150,9 @@ class MirrorDescentAggregator(MirrorLearner):
     def _n_weights(self, n_features: int) -> int:
         return len(self._constants.functions)
 
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return super()._state_numbers(n_features, n_classes) if self.base == "columns" else 0  # a name each is there
+
     def _limits(self) -> tuple[float, float]:
         return math.inf, LARGEST_ROW  # scores are bounded by those of the base functions, whatever the rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from scipy import sparse
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
+from noregret import validate
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.errors import BadRow
@@ -27,16 +29,42 @@ class Stumps:
     thresholds: tuple[float, ...]
     names: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        M = len(self.features)
+        if M == 0 or len(self.thresholds) != M or len(self.names) != M:
+            raise ValueError(
+                f"stumps have a column, a threshold and a name each; here are {M}, {len(self.thresholds)} and "
+                f"{len(self.names)}: give at least one of each, and as many."
+            )
+        for j in self.features:
+            validate.whole("features", j, 0)
+        for threshold in self.thresholds:
+            if not isinstance(threshold, int | float | np.number) or not math.isfinite(threshold):
+                raise ValueError(f"thresholds: {threshold!r} must be a finite number.")
+
     def __call__(self, X: Any) -> Array:
         """The values (n, M)."""
         rows = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+        self.require_columns(rows.shape[1] if rows.ndim == 2 else 0)
         values = np.empty((rows.shape[0], len(self.features)))
         sides(rows, *self._arrays, values)
         return values
 
+    def require_columns(self, n_columns: int) -> None:
+        """Refuse rows that lack a column: compiled code would read beside them."""
+        if self._last_column >= n_columns:
+            raise ValueError(
+                f"base has a stump of column {self._last_column}, and the rows have {n_columns} columns: give those "
+                "that the stumps were made for."
+            )
+
+    @cached_property
+    def _last_column(self) -> int:
+        return max(self.features)
+
     @cached_property
     def _arrays(self) -> tuple[NDArray[np.int64], Array]:
-        return np.array(self.features), np.array(self.thresholds)
+        return np.array(self.features, dtype=np.int64), np.array(self.thresholds, dtype=np.float64)
 
     def __repr__(self) -> str:
         return f"Stumps({len(self.features)} of {len(set(self.features))} features)"
@@ -104,10 +132,7 @@ def resolve(base: Any, symmetric: bool, X: Array | SparseRows, names: Any, class
         labels = [f"x{j}" for j in range(X.shape[1])] if names is None else [str(name) for name in names]
         return _named((), labels, symmetric)
     if isinstance(base, Stumps):
-        if max(base.features) >= X.shape[1]:
-            raise ValueError(
-                f"base has a stump of column {max(base.features)}, and the rows have {X.shape[1]} columns."
-            )
+        base.require_columns(X.shape[1])
         return _named((base,), list(base.names), symmetric)
     if not isinstance(base, Sequence) or len(base) == 0:
         raise ValueError(f'base={base!r}: give "columns", stumps(...), or a list of classifiers or callables.')

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Box, Competition, WholeSpace
@@ -138,6 +138,20 @@ class LinearizedFTRL(LinearLearner):
 
     def _start(self, n_features: int, n_classes: int) -> FTRLState:
         return FTRLState(np.zeros((n_features, 4, self._n_scores)), np.zeros(FIRST_ORDER_TALLIES))
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return 4 * n_features
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        c = self._constants
+        w, z, root = (self.state_.table[:, part] for part in (WEIGHTS, Z, ROOT))
+        possible.within("table, the roots", root, 0.0, possible.LARGEST)
+        over, curvature = np.abs(z) - c.l1, (c.beta + root) / c.alpha + c.l2
+        expected = np.where(over > 0.0, over, 0.0) / np.where(curvature > 0.0, curvature, 1.0)
+        expected = np.minimum(np.where(curvature > 0.0, expected, 0.0), c.radius)
+        off = np.abs(w + np.sign(z) * expected)
+        possible.require(np.all(off <= possible.ROUNDING * expected), "table: the weights are not those of the sums")
 
     def _limits(self) -> tuple[float, float]:
         c = self._constants

@@ -12,15 +12,15 @@ from sklearn.utils import RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from noregret import losses, validate
+from noregret import losses, possible, validate
 from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.domains import Ball, Box, Domain, WholeSpace
 from noregret.errors import NoBound, NoCertificate
-from noregret.first_order.linear import GRADIENTS, WEIGHTS, forecast_block
+from noregret.first_order.linear import GRADIENTS, LARGEST, MASS, SQUARES, WEIGHTS, forecast_block
 from noregret.losses import Loss
 from noregret.rows import Entries, parts
-from noregret.tally import EXCESS, ROWS, require_unit_weights
+from noregret.tally import EXCESS, ROWS, UNEVEN, require_unit_weights
 from noregret.turns import reads
 
 MULTICLASS = {"softmax": "softmax", "hinge": "multiclass hinge"}
@@ -106,6 +106,23 @@ class LinearLearner(OnlineClassifier):
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         for rows, part in parts(X):
             self._learn(part, Y[rows], weight[rows], out[rows])
+
+    def _check_state(self) -> None:
+        """Of all: the sums, and weights that are in their set and give every row a score."""
+        tally = self.state_.tally
+        possible.tally(tally)
+        rows, largest, mass = float(tally[ROWS]), float(tally[LARGEST]), float(tally[MASS])
+        possible.within("tally, the largest gradient", largest, 0.0, math.inf)
+        slack, square = 1 + possible.ROUNDING, largest * largest
+        possible.within("tally, squares of gradients", tally[SQUARES], square / slack, rows * square * slack)
+        possible.within("tally, the sum of weights", mass, 0.0, rows * validate.HEAVIEST * slack)
+        possible.require(tally[UNEVEN] or mass == rows, "tally: rows of weight 1 weigh what they number")
+        possible.weights("the weights", self._weights, min(self._largest))
+        domain = self.competes_with.domain
+        possible.require(domain.contains(self.coef_, possible.ROUNDING), f"the weights are not in {domain}")
+        if hasattr(self.state_, "table"):
+            possible.weights("table, the weights", self.state_.table[:, WEIGHTS], min(self._largest))
+            possible.sums("table, the sums", self.state_.table[:, WEIGHTS + 1 :])
 
     @abstractmethod
     def _learn(self, part: Entries, Y: Array, weight: Array, out: Array) -> None:

@@ -14,6 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from noregret import possible
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.losses import slope, slope_multiclass, value, value_multiclass
@@ -30,6 +31,12 @@ FACTOR, SQUARE = range(2)
 LEAST_SQUARE = 1e-280  # a row of smaller |x|^2, or |s|^2 or |g|^2, has lost the digits of its norm: it moves no weight
 LEAST_FACTOR = 1e-100
 RECOUNT = 65_536  # rows after which the squared norm is summed anew, lest its rounding add up
+
+
+def check_size(size: Array, radius: float) -> None:
+    """Refuse a factor and a squared norm that weights of a ball cannot have."""
+    possible.require(0.0 < size[FACTOR] <= 1.0, "size: the factor of all weights is above 0 and at most 1")
+    possible.within("size, the squared norm", size[SQUARE], 0.0, radius * radius * (1 + possible.ROUNDING))
 
 
 @kernel

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Ball, Competition, Domain
@@ -104,6 +104,21 @@ class MirrorLearner(LinearLearner):
 
     def _n_weights(self, n_features: int) -> int:
         return n_features
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return 3 * n_features
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        c, state = self._constants, self.state_
+        for name, weights in (("theta", state.theta), ("average", state.average)):
+            possible.weights(name, weights, min(self._largest))
+            possible.require(c.domain.contains(weights, possible.ROUNDING), f"{name} is not in {c.domain}")
+        squares = isinstance(c.schedule, AdaGrad)
+        low, high = (0.0, math.inf) if squares else (-possible.LARGEST, possible.LARGEST)
+        possible.within("zeta", state.zeta, low, high)
+        possible.sums("gradients", state.gradients)
+        possible.require(state.mass[0] > 0.0, "mass is of steps that weigh something")
 
     def _limits(self) -> tuple[float, float]:
         c = self._constants

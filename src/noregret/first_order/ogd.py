@@ -23,6 +23,7 @@ from noregret.first_order.linear import (
     SQUARES,
     WEIGHTS,
     Indices,
+    check_size,
     count,
     descend,
     move,
@@ -150,6 +151,13 @@ class OGD(LinearLearner):
     def _start(self, n_features: int, n_classes: int) -> OGDState:
         table = np.zeros((n_features, 2, self._n_scores))
         return OGDState(table, np.array([1.0, 0.0]), np.zeros(FIRST_ORDER_TALLIES))
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_features
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_size(self.state_.size, self._constants.radius)
 
     def _limits(self) -> tuple[float, float]:
         c = self._constants

@@ -100,6 +100,9 @@ class Perceptron(LinearLearner):
     def _start(self, n_features: int, n_classes: int) -> PerceptronState:
         return PerceptronState(np.zeros((n_features, 1, self._n_scores)), np.zeros(FIRST_ORDER_TALLIES))
 
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_features
+
     @property
     def competes_with(self) -> Competition:
         """Every linear predictor under the hinge loss; the Perceptron itself suffers 1 a mistake."""

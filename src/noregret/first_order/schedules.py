@@ -22,6 +22,8 @@ from noregret._types import Array
 from noregret.first_order.mirrors import Mirror
 from noregret.validate import positive
 
+LARGEST_STEP = 1e150  # its square is a number
+
 CONSTANT, INVERSE_ROOT, INVERSE_TIME, GROWING, HORIZON, OBSERVED_ROOT, ADAGRAD_NORM, ADAGRAD = range(8)
 
 
@@ -89,6 +91,11 @@ class Schedule(ABC):
         return float(temperature(self.code, self.number, t))
 
 
+def _require_step(eta: float) -> None:
+    if positive("eta", eta) > LARGEST_STEP:
+        raise ValueError(f"eta={eta!r} must be at most {LARGEST_STEP:.0e}: the squares of steps would overflow.")
+
+
 @dataclass(frozen=True)
 class ConstantStep(Schedule):
     r"""gamma_t = eta.
@@ -105,7 +112,7 @@ class ConstantStep(Schedule):
     code: ClassVar[int] = CONSTANT
 
     def __post_init__(self) -> None:
-        positive("eta", self.eta)
+        _require_step(self.eta)
 
     @property
     def number(self) -> float:
@@ -130,7 +137,7 @@ class InverseRootStep(Schedule):
     code: ClassVar[int] = INVERSE_ROOT
 
     def __post_init__(self) -> None:
-        positive("eta", self.eta)
+        _require_step(self.eta)
 
     @classmethod
     def of_ball(cls, radius: float, gradient: float) -> InverseRootStep:

@@ -24,6 +24,7 @@ from noregret.first_order.linear import (
     SQUARE,
     WEIGHTS,
     Indices,
+    check_size,
     count,
     descend,
     product,
@@ -135,6 +136,13 @@ class StronglyConvexOGD(LinearLearner):
     def _start(self, n_features: int, n_classes: int) -> StronglyConvexState:
         table = np.zeros((n_features, 1, self._n_scores))
         return StronglyConvexState(table, np.array([1.0, 0.0]), np.zeros(FIRST_ORDER_TALLIES + 1))
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_features
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_size(self.state_.size, self._constants.radius)
 
     def _limits(self) -> tuple[float, float]:
         c = self._constants

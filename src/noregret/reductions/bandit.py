@@ -20,13 +20,14 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from noregret import validate
+from noregret import possible, validate
 from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.domains import Competition
 from noregret.errors import BadRow
 from noregret.interrupts import listen, pressed, uninterrupted
 from noregret.labels import Labels
+from noregret.tally import ROWS
 from noregret.turns import TakesTurns
 
 ROUNDS, MISTAKES, EXPLORED, LEARNED = range(4)  # of the tally: rounds over, wrong, explored, and those that taught
@@ -66,6 +67,9 @@ class BanditLearner(TakesTurns, BaseEstimator, ABC):
     _played_with: dict[str, Any]
     _holds: ClassVar[dict[str, str]] = {}
     _growing: ClassVar[tuple[str, ...]] = ()
+    _copies: ClassVar[bool] = False
+    _held_classes: ClassVar[int | None] = None
+    _fewest_classes: ClassVar[int] = 2
 
     # ------------------------------------------------------------------ what a learner supplies
 
@@ -238,6 +242,28 @@ class BanditLearner(TakesTurns, BaseEstimator, ABC):
 
     def _take_up(self, aside: dict[str, Any]) -> None:
         """Nothing is kept beside parameters, classes and state."""
+        possible.require(not aside, f"aside={aside!r}: nothing is kept aside")
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        """How many numbers a fresh state has, nearly: a file that has fewer is refused."""
+        return n_features
+
+    def _check_state(self) -> None:
+        """Refuse a state that no game can have led to (`possible.py`): a file may hold anything."""
+        K, state = self._n_classes, self.state_
+        # the number first: as many labels would be made of it
+        same = self.n_classes in (None, K) and self._declared().classes.tolist() == self.classes_.tolist()
+        possible.require(same, f"the classes {self.classes_.tolist()} are not those of the parameters")
+        possible.whole("tally, rounds", state.tally[ROUNDS])
+        possible.whole("tally", state.tally, float(state.tally[ROUNDS]))
+        opened, action, probability, exploring = state.pending.tolist()
+        if not opened:
+            possible.require(not state.pending.any() and not state.x.any(), "pending: a round that is not open")
+            return
+        possible.require(opened == 1.0 and exploring in (0.0, 1.0), "pending: a round is open or not, explores or not")
+        possible.whole("pending, action", action, K - 1)
+        possible.within("pending, probability", probability, 1.0 / (2.0 * validate.HEAVIEST), 1.0)
+        self._check(state.x[None])
 
     def _grown(self, field: str, n: int) -> int:
         return n
@@ -263,6 +289,13 @@ class BanditReduction(BanditLearner):
 
     def _start(self, n_features: int, n_classes: int) -> BanditState:
         return BanditState(np.zeros(1), np.zeros(n_features), np.zeros(4), np.zeros(4))
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        possible.within("exploration", self.state_.exploration, 0.0, 1.0)
+        possible.require(
+            self.base_.state_.tally[ROWS] <= self.state_.tally[LEARNED], "tally: the base has learned more rounds"
+        )
 
     def _teach(self, row: Array, k: int, weight: float = 1.0) -> None:
         """The base learns that class k is the label of the row."""

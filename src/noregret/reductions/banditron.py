@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._types import Array
 from noregret.base import ONE
 from noregret.errors import NoBound
@@ -86,6 +86,13 @@ class Banditron(BanditLearner):
 
     def _start(self, n_features: int, n_classes: int) -> LinearBanditState:
         return LinearBanditState(np.zeros((n_classes, n_features)), np.zeros(n_features), np.zeros(4), np.zeros(4))
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_classes * n_features
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        possible.weights("W", self.state_.W, LARGEST_ROW)
 
     def _check(self, row: Array) -> None:
         validate.rows(row, ONE, math.inf, LARGEST_ROW, None)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 
+from noregret import possible
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.second_order.aioli import forecast
@@ -38,6 +39,13 @@ def begin(stage: Array) -> None:
     stage[:] = 0.0
     stage[P00] = 1.0 / REGULARIZATION
     stage[P11] = 1.0 / REGULARIZATION
+
+
+def check(stages: Array) -> None:
+    """Refuse stages that no rows can have led to: P is between 0 and what it starts as."""
+    P = stages[:, [P00, P01, P01, P11]].reshape(-1, 2, 2)
+    possible.covariance("regression, P", P, 1.0 / REGULARIZATION)
+    possible.sums("regression, the weights", stages[:, [W0, W1, EXCESS]])
 
 
 def regret(stages: Array) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.base import ONE, OnlineClassifier
@@ -19,7 +19,18 @@ from noregret.errors import BadRow, NoBound, NoCertificate
 from noregret.interrupts import listen, uninterrupted
 from noregret.losses import leader, softmax
 from noregret.reductions import boost_regression as regression
-from noregret.reductions.weak import COMPILED, COUNT, MEAN, SQUARE, WeakLearner, Weighted, hear, new_memory, say
+from noregret.reductions.weak import (
+    COMPILED,
+    COUNT,
+    MEAN,
+    SQUARE,
+    WeakLearner,
+    Weighted,
+    check_memory,
+    hear,
+    new_memory,
+    say,
+)
 from noregret.spread import joined, standardised
 from noregret.tally import ROWS, TALLIES, record, require_unit_weights
 
@@ -147,6 +158,27 @@ class OnlineBoosting(OnlineClassifier):
             drawn=np.zeros(1),
             tally=np.zeros(TALLIES),
         )
+
+    def _n_copies(self, n_classes: int) -> int:
+        """The stages that there will be."""
+        return self.n_learners
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        compiled = self.weak_learner in COMPILED if isinstance(self.weak_learner, str) else False
+        stages = self.n_learners if isinstance(self.n_learners, int) else 0
+        return stages * n_features * n_classes if compiled else stages
+
+    def _check_state(self) -> None:
+        c, state = self._constants, self.state_
+        possible.tally(state.tally)
+        possible.moments("moments", state.moments, float(state.tally[ROWS]), LARGEST)
+        if c.kind >= 0:
+            check_memory(c.kind, state.memory)
+        regression.check(state.regression)
+        possible.within("log_weight", state.log_weight, -possible.LARGEST, 0.0)
+        possible.sums("edges", state.edges)
+        possible.within("edges, what could be had", state.edges[:, 1], -possible.ROUNDING, math.inf)
+        possible.within("drawn", state.drawn, 0.0, possible.LARGEST)
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, LARGEST

@@ -6,8 +6,10 @@ import math
 from abc import abstractmethod
 from typing import Any
 
+from noregret import possible
 from noregret._types import Array
 from noregret.base import OnlineClassifier
+from noregret.tally import ROWS
 
 
 class Ensemble(OnlineClassifier):
@@ -29,6 +31,14 @@ class Ensemble(OnlineClassifier):
     @property
     def _least_rows(self) -> int:
         return max(member._least_rows for member in self._members)
+
+    def _check_state(self) -> None:
+        """Of all: the sums, and members that have met every row."""
+        tally = self.state_.tally
+        possible.tally(tally)
+        for member in self._members:
+            possible.require(member.state_.tally[ROWS] == tally[ROWS], "tally: members have learned other rows")
+        possible.within("losses", self.state_.losses, -possible.ROUNDING, math.inf)
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, math.inf  # `_check_rows` asks the members

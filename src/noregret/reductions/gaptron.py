@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._types import Array
 from noregret.base import ONE
 from noregret.reductions.bandit import PROBABILITY, BanditLearner, LinearBanditState, certain
@@ -124,6 +124,13 @@ class Gaptron(BanditLearner):
 
     def _start(self, n_features: int, n_classes: int) -> LinearBanditState:
         return LinearBanditState(np.zeros((n_classes, n_features)), np.zeros(n_features), np.zeros(4), np.zeros(4))
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_classes * n_features
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        possible.weights("W", self.state_.W, self._constants.feature_bound)
 
     def _check(self, row: Array) -> None:
         X = self._constants.feature_bound

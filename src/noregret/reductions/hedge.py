@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from noregret import bounds
+from noregret import bounds, possible
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.base import OnlineClassifier
@@ -115,6 +115,10 @@ class Hedge(Ensemble):
 
     def _start(self, n_features: int, n_classes: int) -> HedgeState:
         return HedgeState(np.zeros(len(self.experts_)), np.zeros(1), np.zeros(TALLIES))
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        possible.within("gap", self.state_.gap, 0.0, math.inf)
 
     # ------------------------------------------------------------------ the game
 

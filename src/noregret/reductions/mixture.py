@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.base import OnlineClassifier, OnlineLearner
@@ -116,7 +116,11 @@ class Mixture(Ensemble):
         if not isinstance(self.learners, list | tuple) or not self.learners:
             raise ValueError(f"learners={self.learners!r}: give a list of learners, at least one.")
         for i, learner in enumerate(self.learners):
-            _require_log_loss(i, learner)
+            if not isinstance(learner, OnlineClassifier):
+                raise ValueError(
+                    f"learners[{i}]={learner!r}: a mixture is of noregret's learners of classes, such as AIOLI() or "
+                    "FOLKLORE()."
+                )
         return list(self.learners)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -146,7 +150,7 @@ class Mixture(Ensemble):
     def _begin(self, n_features: int) -> None:
         members = stack.begin(self._members, self._labels, self)
         for i, member in enumerate(members):
-            _require_log_loss(i, member)  # that of three classes is known only now
+            _require_log_loss(i, member)  # known only now: that of three classes may be another
         self.learners_ = members
         super()._begin(n_features)
 
@@ -171,6 +175,10 @@ class Mixture(Ensemble):
         log_prior = self._constants.log_prior
         return MixtureState(log_prior.copy(), np.zeros(log_prior.size), np.zeros(TALLIES))
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        possible.log_weights("log_weight", self.state_.log_weight, mixed=True)
+
     # ------------------------------------------------------------------ the game
 
     @property
@@ -193,9 +201,12 @@ class Mixture(Ensemble):
 
     # ------------------------------------------------------------------ what it promises
 
-    def _disagreement(self) -> str:
-        """Why the members have no class of comparators in common, or nothing."""
-        found = [member.competes_with for member in self._members]
+    def _competitions(self) -> list[Competition]:
+        """What each member competes with; asked once, for a mixture of mixtures asks all within."""
+        return [member.competes_with for member in self._members]
+
+    def _disagreement(self, found: list[Competition]) -> str:
+        """Why the members, which compete with these, have no class of comparators in common; or nothing."""
         domains = {competition.domain for competition in found}
         if not all(_sees_the_rows(member) for member in self._members):
             return "a member competes with functions of features of its own"
@@ -211,8 +222,8 @@ class Mixture(Ensemble):
     @property
     def competes_with(self) -> Competition:
         """The largest of the members' sets. (If they have none in common: what the first one competes with.)"""
-        found = [member.competes_with for member in self._members]
-        if self._disagreement():
+        found = self._competitions()
+        if self._disagreement(found):
             return found[0]
         return max(found, key=lambda competition: _reach(competition.domain))
 
@@ -226,7 +237,7 @@ class Mixture(Ensemble):
         mixture has suffered more than the member.
         """
         check_is_fitted(self, "state_")
-        if reason := self._disagreement():
+        if reason := self._disagreement(self._competitions()):
             raise NoCertificate(f"{reason}: no certificate speaks of all. Ask the members, learners_, for theirs.")
         if comparator_norm is not None:
             validate.positive("comparator_norm", comparator_norm, zero=True)
@@ -252,7 +263,7 @@ class Mixture(Ensemble):
                 "noregret.bounds.fixed_share is about sequences of members."
             )
         require_unit_weights(self.state_.tally)
-        if reason := self._disagreement():
+        if reason := self._disagreement(self._competitions()):
             raise NoBound(f"{reason}: no theorem speaks of all.")
         found, reason = [], ""
         for member, log_prior in zip(self.learners_, c.log_prior.tolist(), strict=True):
@@ -279,11 +290,7 @@ class Mixture(Ensemble):
 
 def _require_log_loss(i: int, learner: Any) -> None:
     """Refuse what does not forecast probabilities and suffer their log loss."""
-    if not isinstance(learner, OnlineClassifier):
-        raise ValueError(
-            f"learners[{i}]={learner!r}: a mixture is of noregret's learners of classes, such as AIOLI() or FOLKLORE()."
-        )
-    loss = learner.competes_with.loss
+    loss = getattr(learner.competes_with, "loss", None)
     if loss not in LOG_LOSS:
         raise ValueError(
             f"learners[{i}]={learner!r} suffers the loss {loss!r}. Only the log loss of probabilities can be mixed: "

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from noregret import possible
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.base import OnlineClassifier
@@ -18,7 +19,7 @@ from noregret.interrupts import uninterrupted
 from noregret.labels import Labels
 from noregret.reductions import stack
 from noregret.reductions.mixture import LOG_LOSS, cross_entropy, normalise
-from noregret.tally import TALLIES, record
+from noregret.tally import ROWS, TALLIES, record
 
 REST_AND_IT = Labels(np.array([False, True]))
 
@@ -81,6 +82,7 @@ class OneVsRest(OnlineClassifier):
     _constants: OneVsRestConstants
     _holds = {"base": "learners_"}
     _copies = True
+    _held_classes = 2
     learners_: list[Any]
 
     def __init__(self, base: OnlineClassifier) -> None:
@@ -124,6 +126,17 @@ class OneVsRest(OnlineClassifier):
 
     def _check_rows(self, X: Any, weight: Array) -> None:
         self.learners_[0]._check_rows(X, weight)
+
+    def _n_copies(self, n_classes: int) -> int:
+        """The members that there will be."""
+        return n_classes
+
+    def _check_state(self) -> None:
+        tally = self.state_.tally
+        possible.tally(tally)
+        for member in self.learners_:
+            possible.require(member.state_.tally[ROWS] == tally[ROWS], "tally: members have learned other rows")
+        possible.within("losses", self.state_.losses, -possible.ROUNDING, math.inf)
 
     # ------------------------------------------------------------------ the game
 

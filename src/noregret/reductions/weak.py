@@ -16,6 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
+from noregret import possible
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.base import OnlineClassifier
@@ -91,6 +92,17 @@ def new_memory(kind: int, n_stages: int, n_features: int, n_classes: int, seed: 
         memory[:, :, 0] = WIDE * np.random.default_rng([seed, 0]).random((n_stages, n_features))
         return memory
     return np.zeros((n_stages, n_classes, 3 * n_features + 1))
+
+
+def check_memory(kind: int, memory: Array) -> None:
+    """Refuse what no rows can have taught the stages."""
+    if kind == STUMP:
+        possible.within("memory, shifts", memory[:, :, 0], 0.0, WIDE)
+        possible.within("memory, costs", memory[:, :, 1:], 0.0, possible.LARGEST)
+        return
+    d = (memory.shape[2] - 1) // 3
+    possible.sums("memory, means", memory[:, :, d : 2 * d])
+    possible.within("memory, squares and masses", memory[:, :, 2 * d :], -possible.ROUNDING, possible.LARGEST)
 
 
 @kernel

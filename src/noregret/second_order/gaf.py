@@ -31,6 +31,7 @@ from noregret.second_order.surrogate import apply, apply_to_root, flush, fold, h
 from noregret.tally import ROWS, record
 
 QUADRATURE, SOBOL, MONTE_CARLO = range(3)
+MOST_SAMPLES = 1 << 20
 METHODS = {"quadrature": QUADRATURE, "sobol": SOBOL, "monte-carlo": MONTE_CARLO}
 
 
@@ -157,7 +158,8 @@ class GAF(SurrogateClassifier):
             raise ValueError(
                 f'expectation="quadrature" is for two or three classes and there are {n_classes}: use "sobol".'
             )
-        validate.whole("n_samples", self.n_samples, 1)
+        if validate.whole("n_samples", self.n_samples, 1) > MOST_SAMPLES:
+            raise ValueError(f"n_samples={self.n_samples}: more than {MOST_SAMPLES} a row would take too long.")
         validate.whole("random_state", self.random_state, 0)
         points = np.zeros((int(self.n_samples), n_classes - 1))
         if method == "sobol":

@@ -15,7 +15,7 @@ from noregret.base import OnlineClassifier
 from noregret.errors import NoBound, NoCertificate
 from noregret.second_order import curvature, panels
 from noregret.second_order.rounding import allowance, require_digits
-from noregret.second_order.surrogate import SurrogateState, merged, start
+from noregret.second_order.surrogate import SurrogateState, check, merged, start
 from noregret.tally import EXCESS, ROWS, WIDEST, require_unit_weights
 
 PRECISIONS = ("double", "single")
@@ -75,6 +75,12 @@ class SurrogateClassifier(OnlineClassifier):
     @property
     def _least_rows(self) -> int:
         return panels.least_rows(self.state_.w.size)
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return ((n_classes - 1) * n_features) ** 2
+
+    def _check_state(self) -> None:
+        check(self.state_, self._constants.regularization, min(self._largest))
 
     def _merged(self, states: Sequence[Any], common: Any) -> Any:
         return merged(states, common)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.base import OnlineClassifier
@@ -33,7 +33,7 @@ from noregret.second_order.rounding import (
     require_digits,
     watch,
 )
-from noregret.second_order.surrogate import flush, fold, helmert, product
+from noregret.second_order.surrogate import check, flush, fold, helmert, product
 from noregret.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 
 NEWTON = SUMS  # one more sum than the others keep: of the terms the theorem's own proof adds up
@@ -145,6 +145,16 @@ class ONS(OnlineClassifier):
             leader=np.zeros(size),
             tally=np.zeros(SUMS + 1),
         )
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return ((n_classes - 1) * n_features) ** 2
+
+    def _check_state(self) -> None:
+        c, state = self._constants, self.state_
+        check(state, c.epsilon, min(self._largest))
+        possible.weights("leader", state.leader, min(self._largest), most=possible.LARGEST_SQUARED)
+        possible.require(Ball(c.radius).contains(state.w, possible.ROUNDING), "w lies outside its ball")
+        possible.within("tally, Newton terms", state.tally[NEWTON], 0.0, math.inf)
 
     def _limits(self) -> tuple[float, float]:
         c = self._constants

@@ -20,6 +20,7 @@ import math
 
 import numpy as np
 
+from noregret import possible
 from noregret._jit import inlined_kernel, kernel
 from noregret._types import Array
 from noregret.second_order.algebra import dot
@@ -113,6 +114,19 @@ def inflation(S: Array) -> float:
     for i in range(size):
         total += dot(M[i], M[i])
     return min(total, 1e300)
+
+
+def check_matrix(P: Array, tally: Array, first: float, name: str = "P") -> None:
+    """Refuse a matrix and sums that no rows can have led to, P having started as `first` times the identity."""
+    possible.within("tally, what rounding goes by", tally[[MASS, SHIFT, ENERGY, SPREAD]], 0.0, math.inf)
+    if not tally[ROOT]:
+        possible.within("tally, the mass of A", tally[MASS], 0.0, float(most_mass(P)))
+        possible.covariance(name, P, first)
+        return
+    possible.within("tally, the mass at which a root was taken", tally[ROOT] - 1.0, 0.0, float(tally[MASS]))
+    for row in P:
+        length = float(np.linalg.norm(row.astype(np.float64)))
+        possible.within(f"{name}, a root of the inverse of A", length, 0.0, math.sqrt(first) * (1 + possible.ROUNDING))
 
 
 def covariance(P: Array, tally: Array) -> Array:

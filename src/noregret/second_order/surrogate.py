@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
+from noregret import possible
 from noregret._jit import apart_kernel, inlined_kernel, kernel, summing_kernel
 from noregret._types import Array
 from noregret.second_order.algebra import (
@@ -44,6 +45,7 @@ from noregret.second_order.rounding import (
     SPREAD,
     SUMS,
     begin_root,
+    check_matrix,
     covariance,
     most_mass,
 )
@@ -72,6 +74,13 @@ def start(size: int, regularization: float, single: bool = False) -> SurrogateSt
     """No rows yet: A = lam I. P alone may be of single precision: it is nearly all of the memory and of the work."""
     P: Any = np.eye(size) / regularization
     return SurrogateState(P=P.astype(np.float32) if single else P, w=np.zeros(size), tally=np.zeros(SUMS))
+
+
+def check(state: Any, regularization: float, largest_row: float) -> None:
+    """Refuse a state that no rows up to that norm can have led to."""
+    possible.tally(state.tally)
+    check_matrix(state.P, state.tally, 1.0 / regularization)
+    possible.weights("w", state.w, largest_row)
 
 
 def merged(states: Sequence[Any], common: Any) -> Any:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from noregret import bounds, validate
+from noregret import bounds, possible, validate
 from noregret._jit import inlined_kernel, kernel
 from noregret._types import Array
-from noregret.base import OnlineRegressor
+from noregret.base import LARGEST_TARGET, OnlineRegressor
 from noregret.domains import Competition, WholeSpace
 from noregret.errors import NoBound, NoCertificate
 from noregret.second_order import panels
@@ -34,6 +34,7 @@ from noregret.second_order.rounding import (
 )
 from noregret.second_order.surrogate import (
     Four,
+    check,
     flush_one,
     fold_four,
     fold_one,
@@ -116,6 +117,14 @@ class VovkAzouryWarmuth(OnlineRegressor):
     def _start(self, n_features: int, n_classes: int) -> VovkState:
         lam = self._constants.regularization
         return VovkState(P=np.eye(n_features) / lam, w=np.zeros(n_features), tally=np.zeros(SUMS + 1))
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_features**2
+
+    def _check_state(self) -> None:
+        check(self.state_, self._constants.regularization, min(self._largest))
+        possible.weights("w", self.state_.w, 1.0, most=possible.LARGEST_SQUARED)
+        possible.within("tally, the largest target", self.state_.tally[HIGHEST], 0.0, LARGEST_TARGET)
 
     def _merged(self, states: Sequence[Any], common: Any) -> Any:
         return merged(states, common)

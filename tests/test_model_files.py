@@ -1,0 +1,359 @@
+"""Model files that were changed, or made to harm: a ValueError says what is wrong, before memory is taken."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import noregret
+from noregret import (
+    AIOLI,
+    FOLKLORE,
+    GAF,
+    AggregatingForecaster,
+    Banditron,
+    EpsilonGreedy,
+    KernelAIOLI,
+    MirrorDescentAggregator,
+    Mixture,
+    OneVsRest,
+    OnlineBoosting,
+    OnlineLogisticRegression,
+    VovkAzouryWarmuth,
+    archive,
+    persist,
+    stumps,
+)
+from noregret.first_order.base_functions import Stumps
+
+Change = Callable[[dict[str, Any], dict[str, np.ndarray]], Any]
+X = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [-0.5, 0.2]])
+y = np.array([0, 1, 0, 1])
+
+
+def saved(learner: Any, path: Path, change: Change | None = None, compression: int = zipfile.ZIP_STORED) -> Path:
+    """The file of what has learned the rows, with something changed in it."""
+    learner = clone(learner)
+    learner.fit(X, y) if hasattr(learner, "fit") else learner.act(X[0])
+    learner.save(path)
+    with zipfile.ZipFile(path) as found:
+        header = json.loads(found.read("header.json"))
+        arrays = {name[:-4]: np.load(io.BytesIO(found.read(name))) for name in found.namelist() if name[-4:] == ".npy"}
+    if change is not None:
+        change(header, arrays)
+    with zipfile.ZipFile(path, "w", compression) as new:
+        new.writestr("header.json", json.dumps(header))
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.save(buffer, array)
+            new.writestr(f"{name}.npy", buffer.getvalue())
+    return path
+
+
+def set_entry(name: str, place: Any, value: float) -> Change:
+    def change(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays[name][place] = value
+
+    return change
+
+
+def set_param(name: str, value: Any) -> Change:
+    return lambda header, arrays: header["params"].update({name: value})
+
+
+def set_header(**fields: Any) -> Change:
+    return lambda header, arrays: header.update(fields)
+
+
+IMPOSSIBLE: dict[str, tuple[Any, Change, str]] = {
+    "more features than the state has": (OnlineLogisticRegression(), set_header(n_features=50), "50 features"),
+    "fewer": (OnlineLogisticRegression(), set_header(n_features=1), "1 features"),
+    "slots beyond the classes": (OnlineLogisticRegression(), set_entry("state.slots", 0, 7.0), "slots"),
+    "a slot twice": (OnlineLogisticRegression(), set_entry("state.slots", slice(None), 0.0), "slots"),
+    "a column of no kind": (
+        OnlineLogisticRegression(),
+        lambda header, arrays: header["aside"].update(kinds=["number", "colour"]),
+        "kinds",
+    ),
+    "a category of a column that is not there": (
+        OnlineLogisticRegression(),
+        lambda header, arrays: header["aside"].update(levels=[[9, "a"]]),
+        "no category",
+    ),
+    "a matrix that is not symmetric": (AIOLI(), set_entry("state.P", (0, 1), 1e-3), "not symmetric"),
+    "a matrix that is not positive": (VovkAzouryWarmuth(), set_entry("state.P", (0, 0), -1.0), "not positive definite"),
+    "a matrix beyond its start": (FOLKLORE(), set_entry("state.P", (0, 0), 1e9), "'?P'?"),
+    "a negative count": (AIOLI(), set_entry("state.tally", 0, -1.0), "rows"),
+    "half a row": (AIOLI(), set_entry("state.tally", 0, 3.5), "rows"),
+    "more uneven rows than rows": (AIOLI(), set_entry("state.tally", 1, 9.0), "weight that is not 1"),
+    "a scale below the largest row": (AIOLI(), set_entry("state.tally", 4, 100.0), "scale"),
+    "weights without a score": (AIOLI(), set_entry("state.w", 0, 1e200), "no score"),
+    "weights of a mixture": (Mixture([AIOLI()]), set_entry("state.log_weight", 0, 3.0), "log_weight"),
+    "members of other rows": (Mixture([AIOLI()]), set_entry("learners.0.state.tally", 0, 9.0), "other rows"),
+    "a factor of no matrix": (KernelAIOLI(), set_entry("state.triangle", 1, 5.0), "triangle"),
+    "walkers outside": (
+        AggregatingForecaster(method="langevin", n_samples=16),
+        set_entry("state.walkers", (0, 0), 5.0),
+        "walkers",
+    ),
+    "a weight of no stump": (OnlineBoosting(n_learners=2), set_entry("state.memory", (0, 0, 0), 99.0), "shifts"),
+    "an action that is none": (
+        EpsilonGreedy(AIOLI(), n_classes=2),
+        set_entry("state.pending", 1, 7.0),
+        "action",
+    ),
+    "a class twice": (AIOLI(), lambda header, arrays: arrays.update(classes=np.array([1, 1])), "twice"),
+    "a class too many": (AIOLI(), lambda header, arrays: arrays.update(classes=np.arange(3)), "binary|numbers"),
+    "names of other features": (AIOLI(), set_header(feature_names=["a", "b", "c"]), "feature_names"),
+    "an array of nobody": (AIOLI(), lambda header, arrays: arrays.update({"state.x": np.zeros(2)}), "no learner"),
+    "other fields": (AIOLI(), set_header(state=["P", "w"]), "fields"),
+    "a copy less": (OneVsRest(AIOLI()), lambda header, arrays: header["holds"]["base"].pop(), "copies"),
+    "copies that differ": (
+        OneVsRest(AIOLI()),
+        lambda header, arrays: header["holds"]["base"][1]["params"].update(radius=2.0),
+        "copies",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", IMPOSSIBLE)
+def test_impossible_contents_are_refused(what: str, tmp_path: Path) -> None:
+    learner, change, words = IMPOSSIBLE[what]
+    noregret.load(saved(learner, tmp_path / "sound.npz"))
+    with pytest.raises(ValueError, match=f"is damaged: .*(?:{words})"):
+        noregret.load(saved(learner, tmp_path / "model.npz", change))
+
+
+# ---------------------------------------------------------------------- stumps
+
+
+@pytest.mark.parametrize("columns", [(-1,), (0, -(2**40)), (0.5,), ("x",), ()])
+def test_stumps_are_of_columns(columns: tuple[Any, ...]) -> None:
+    with pytest.raises(ValueError, match=r"features=|at least one"):
+        Stumps(columns, (0.0,) * len(columns), ("a",) * len(columns))
+
+
+@pytest.mark.parametrize("base", [Stumps((5,), (0.0,), ("a",)), [Stumps((0, 10**12), (0.0, 0.0), ("a", "b"))]])
+def test_stumps_do_not_read_beside_the_rows(base: Any) -> None:
+    stump = base[0] if isinstance(base, list) else base
+    with pytest.raises(ValueError, match="a stump of column"):
+        stump(X)
+    with pytest.raises(ValueError, match="a stump of column"):
+        MirrorDescentAggregator(base).fit(X, y)
+
+
+@pytest.mark.parametrize("wrap", [lambda base: base, lambda base: [base]])
+@pytest.mark.parametrize("column", [-1, 2, 10**6, 2**70])
+def test_a_file_with_stumps_beside_the_rows_is_refused(wrap: Any, column: int, tmp_path: Path) -> None:
+    def change(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        base = header["params"]["base"]
+        (base[0] if isinstance(base, list) else base)["features"]["tuple"][0] = column
+
+    learner = MirrorDescentAggregator(wrap(stumps(X, 2)))
+    with pytest.raises(ValueError, match="is damaged"):
+        noregret.load(saved(learner, tmp_path / "model.npz", change))
+
+
+# ---------------------------------------------------------------------- files that ask for memory
+
+BOMBS: dict[str, tuple[Any, Change]] = {
+    "features": (AIOLI(), set_header(n_features=40_000)),
+    "features of members": (Mixture([AIOLI(), AIOLI()]), set_header(n_features=40_000)),
+    "features of copies": (OneVsRest(AIOLI()), set_header(n_features=40_000)),
+    "features of a base": (EpsilonGreedy(AIOLI(), n_classes=2), set_header(n_features=40_000)),
+    "features of many": (OnlineLogisticRegression(), set_header(n_features=40_000)),
+    "categories": (
+        OnlineLogisticRegression(max_categories=10**6),
+        lambda header, arrays: header["aside"].update(
+            kinds=["number", "category"], levels=[[1, str(i)] for i in range(20_000)]
+        ),
+    ),
+    "landmarks": (KernelAIOLI(approximation="nystrom", budget=4), set_param("budget", 40_000)),
+    "walkers": (AggregatingForecaster(method="langevin", n_samples=16), set_param("n_samples", 10**9)),
+    "stages": (OnlineBoosting(n_learners=2), set_param("n_learners", 10**8)),
+    "stages of learners": (OnlineBoosting(AIOLI(), n_learners=2), set_param("n_learners", 10**8)),
+    "classes": (Banditron(n_classes=2), set_param("n_classes", 10**9)),
+    "samples": (GAF(expectation="sobol"), set_param("n_samples", 10**9)),
+}
+
+
+@pytest.mark.parametrize("what", BOMBS)
+def test_sizes_are_believed_where_the_bytes_are(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    learner, change = BOMBS[what]
+    path = saved(learner, tmp_path / "model.npz", change)
+    monkeypatch.setattr(
+        np, "eye", lambda *shape: pytest.fail("memory was taken") if max(shape) > 1000 else np.identity(*shape)
+    )
+    with pytest.raises(ValueError, match="is damaged"):
+        noregret.load(path)
+
+
+def test_an_array_has_the_bytes_of_its_shape(tmp_path: Path) -> None:
+    path = saved(AIOLI(), tmp_path / "model.npz")
+    data = path.read_bytes()
+    with zipfile.ZipFile(path) as found:
+        array = found.read("state.w.npy")
+    with zipfile.ZipFile(path, "a") as changed:
+        changed.writestr("state.x.npy", array.replace(b"(2,), }         ", b"(1600000000,), }"))
+    assert len(data) < 3000
+    with pytest.raises(ValueError, match=r"claims the shape \(1600000000,\)"):
+        noregret.load(path)
+
+
+def test_nothing_is_inflated(tmp_path: Path) -> None:
+    path = saved(AIOLI(), tmp_path / "model.npz", compression=zipfile.ZIP_DEFLATED)
+    with pytest.raises(ValueError, match="is compressed"):
+        noregret.load(path)
+
+
+def test_members_may_not_overlap(tmp_path: Path) -> None:
+    """Many entries of the directory for the same bytes would be read again and again."""
+    path = saved(AIOLI(), tmp_path / "model.npz")
+    with zipfile.ZipFile(path, "a") as changed:
+        changed.writestr("big.npy", bytes(10_000))
+        for i in range(20):
+            info = zipfile.ZipInfo(f"again{i}.npy")
+            big = changed.getinfo("big.npy")
+            info.header_offset, info.file_size, info.compress_size, info.CRC = (
+                big.header_offset,
+                10_000,
+                10_000,
+                big.CRC,
+            )
+            changed.filelist.append(info)
+    with pytest.raises(ValueError, match="claim"):
+        noregret.load(path)
+
+
+def test_headers_have_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(AIOLI(), tmp_path / "model.npz")
+    monkeypatch.setattr(archive, "LARGEST_HEADER", 100)
+    with pytest.raises(ValueError, match="more than 100"):
+        noregret.load(path)
+    with pytest.raises(ValueError, match="may have 100"):
+        AIOLI().fit(X, y).save(path)
+
+
+def nested(depth: int, learner: Any) -> Any:
+    for _ in range(depth):
+        learner = Mixture([learner])
+    return learner
+
+
+def test_learners_nest_so_deep_and_no_deeper(tmp_path: Path) -> None:
+    noregret.load(saved(nested(persist.MOST_NESTED - 1, AIOLI()), tmp_path / "model.npz"))
+    with pytest.raises(ValueError, match="deep"):
+        nested(persist.MOST_NESTED, AIOLI()).fit(X, y).save(tmp_path / "deeper.npz")
+
+    def deepen(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        for _ in range(300):
+            header["holds"] = {"learners": [{key: header[key] for key in ("learner", "params", "state", "holds")}]}
+
+    with pytest.raises(ValueError, match="deep"):
+        noregret.load(saved(Mixture([AIOLI()]), tmp_path / "model.npz", deepen))
+
+
+def test_nesting_costs_no_multiple_a_level(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = AIOLI.competes_with.fget
+    counts = []
+    for depth in (2, 4, 6):
+        path = saved(nested(depth, AIOLI()), tmp_path / "model.npz")
+        calls: list[Any] = []
+        counted = property(lambda self, calls=calls: (calls.append(self), asked(self))[1])
+        with monkeypatch.context() as patched:
+            patched.setattr(AIOLI, "competes_with", counted)
+            noregret.load(path)
+        counts.append(len(calls))
+    assert counts[2] - counts[1] <= 2 * (counts[1] - counts[0]) + 4, counts
+
+
+# ---------------------------------------------------------------------- files that are none
+
+
+def central(data: bytearray) -> int:
+    """Where the first entry of the archive's directory begins."""
+    return data.index(b"PK\x01\x02")
+
+
+def patched(offset: int, value: bytes) -> Callable[[bytearray], bytearray]:
+    def change(data: bytearray) -> bytearray:
+        at = central(data) + offset
+        data[at : at + len(value)] = value
+        return data
+
+    return change
+
+
+BROKEN: dict[str, Callable[[bytearray], bytes | bytearray]] = {
+    "empty": lambda data: b"",
+    "cut": lambda data: data[: len(data) // 2],
+    "text": lambda data: b"hello",
+    "encrypted (RuntimeError)": patched(8, struct.pack("<H", 1)),
+    "strongly encrypted (NotImplementedError)": patched(8, struct.pack("<H", 64)),
+    "a method nobody knows (NotImplementedError)": patched(10, struct.pack("<H", 77)),
+    "too new a version (NotImplementedError)": patched(6, struct.pack("<H", 999)),
+    "a member beyond the end (EOFError)": patched(42, struct.pack("<L", 2**31)),
+    "a directory that begins before the file (OSError)": lambda data: data[data.index(b"PK\x01\x02") :],
+    "a header that is no text": lambda data: data.replace(b'"learner"', b'"\xff\xff\xff\xff\xff\xff\xff"'),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_is_no_archive_is_refused(what: str, tmp_path: Path) -> None:
+    path = saved(AIOLI(), tmp_path / "model.npz")
+    path.write_bytes(BROKEN[what](bytearray(path.read_bytes())))
+    with pytest.raises(ValueError, match="is damaged"):
+        noregret.load(path)
+
+
+HEADERS = {
+    "a list": "[]",
+    "nested without end (RecursionError)": "[" * 100_000,
+    "a number of thousands of digits": '{"format": 1, "n_features": ' + "9" * 5000 + "}",
+    "no learner": '{"format": 1}',
+    "an abstract learner": '{"format": 1, "learner": "LinearLearner", "params": {}, "state": []}',
+    "parameters of nobody": '{"format": 1, "learner": "AIOLI", "params": {"wings": 2}, "state": []}',
+    "a set that is none": '{"format": 1, "learner": "FollowTheLeader", "params": {"domain": {"recipe": "os"}}}',
+    "deep parameters": '{"format": 1, "learner": "AIOLI", "params": {"radius": ' + "[" * 900 + "]" * 900 + "}}",
+}
+
+
+@pytest.mark.parametrize("what", HEADERS)
+def test_headers_that_are_none_are_refused(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    with zipfile.ZipFile(path, "w") as new:
+        new.writestr("header.json", HEADERS[what])
+    with pytest.raises(ValueError, match="is damaged"):
+        noregret.load(path)
+
+
+def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        noregret.load(tmp_path / "nothing.npz")
+    with pytest.raises(OSError, match="directory"):
+        noregret.load(tmp_path)
+
+
+def test_members_are_stored_as_they_are(tmp_path: Path) -> None:
+    AIOLI().fit(X, y).save(tmp_path / "model.npz")
+    with zipfile.ZipFile(tmp_path / "model.npz") as found:
+        assert {info.compress_type for info in found.infolist()} == {zipfile.ZIP_STORED}
+
+
+def test_every_size_of_a_state_is_told_before_it_is_taken() -> None:
+    """`_state_numbers` is at most what a fresh state has, and of learners with matrices nearly that."""
+    for learner in (AIOLI(), FOLKLORE(), GAF(), VovkAzouryWarmuth(), OnlineLogisticRegression()):
+        rows = np.random.default_rng(0).normal(size=(6, 20))
+        learner.fit(rows, np.arange(6) % (2 if isinstance(learner, AIOLI) else 3))
+        have = sum(array.size for array in learner.state_)
+        told = learner._state_numbers(20, getattr(learner, "_n_classes", 1))
+        assert 0.5 * have <= told <= have, learner
