@@ -24,7 +24,7 @@ import numpy as np
 
 import noregret
 from noregret.base import OnlineLearner
-from noregret.labels import Labels, as_labels
+from noregret.labels import Labels, as_objects
 from noregret.reductions.bandit import BanditLearner
 
 if TYPE_CHECKING:
@@ -123,6 +123,8 @@ def _plain(name: str, value: Any) -> Any:
         return [_plain(name, part) for part in value]
     if isinstance(value, tuple):
         return {"tuple": _plain(name, list(value))}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
     raise ValueError(
         f"{name}={value!r} cannot be saved: only numbers, text, True, False, None, and the sets, schedules and stumps "
         "of noregret can."
@@ -146,6 +148,8 @@ def _param(value: Any) -> Any:
         return value
     if "tuple" in value:
         return tuple(_param(value["tuple"]))
+    if "bytes" in value:
+        return bytes.fromhex(value["bytes"])
     return _recipes()[value["recipe"]](**{key: _param(part) for key, part in value.items() if key != "recipe"})
 
 
@@ -192,7 +196,9 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str) -
     if "feature_names" in header:
         learner.feature_names_in_ = np.array(header["feature_names"], dtype=object)
     if "classes" in arrays or "classes" in header:
-        classes = arrays["classes"] if "classes" in arrays else as_labels(header["classes"])
+        classes = (
+            arrays["classes"] if "classes" in arrays else as_objects([_param(label) for label in header["classes"]])
+        )
         learner._meet_classes(Labels(classes))
     learner._take_up(header.get("aside", {}))
     learner._begin(learner.n_features_in_)

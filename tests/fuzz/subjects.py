@@ -54,7 +54,7 @@ class Subject:
         return f"{type(self.learner).__name__}-{self.n_classes}"
 
     def new(self) -> Any:
-        return clone(self.learner)
+        return clone(self.learner, safe=False)
 
     @property
     def is_bandit(self) -> bool:

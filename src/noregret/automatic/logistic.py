@@ -24,6 +24,7 @@ from noregret.automatic.state import LogisticState, kept, start, with_class, wit
 from noregret.base import BLOCK, ONE, OnlineClassifier, is_plain_row
 from noregret.domains import Ball, Competition, RowBall
 from noregret.errors import BadRow, NoBound, NoCertificate
+from noregret.forms import as_block, as_floats, as_soft_block, has_names, in_rows, is_missing, plain_list, readable_rows
 from noregret.labels import Labels, as_distributions, as_labels
 from noregret.second_order.curvature import SHARP, kappa
 from noregret.second_order.surrogate import helmert
@@ -240,7 +241,7 @@ class OnlineLogisticRegression(OnlineClassifier):
         if place is None and not bad.any():
             return table, bad, reader
         if self._settings.on_bad_row == "error":
-            raise self._complaint(table, reader, place, wanting)
+            raise self._complaint(X, table, reader, place, wanting)
         values = reading.find_unlearnable(table, missing_is_error)
         return np.where(values, np.nan, table), bad | values.any(axis=1), reader
 
@@ -257,9 +258,17 @@ class OnlineLogisticRegression(OnlineClassifier):
             validate_data(self, X, reset=first, skip_check_array=True)
             columns = frame[1]
         else:
-            X = validate_data(
-                self, X, reset=first, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite=False
-            ) if first or sparse.issparse(X) or not self._is_plain(X, self.n_features_in_) else X  # fmt: skip
+            if first or sparse.issparse(X) or not self._is_plain(X, self.n_features_in_):
+                instead = math.inf if self._settings.on_bad_row == "skip" else None
+                X = validate_data(
+                    self,
+                    readable_rows(X, getattr(self, "feature_names_in_", None), masked=True, instead=instead),
+                    reset=first,
+                    accept_sparse="csr",
+                    dtype=np.float64,
+                    order="C",
+                    ensure_all_finite=False,
+                )
             table = reading.dense(X)
             reader = self._new_reader((reading.NUMBER,) * table.shape[1]) if first else self._reader
             if reading.CATEGORY in reader.kinds:
@@ -280,7 +289,9 @@ class OnlineLogisticRegression(OnlineClassifier):
             raise BadRow("this learner has met rows without names: give an array of its features.")
         return list(self.feature_names_in_)
 
-    def _complaint(self, table: Array, reader: Reader, place: tuple[int, int] | None, wanting: np.ndarray) -> BadRow:
+    def _complaint(
+        self, X: Any, table: Array, reader: Reader, place: tuple[int, int] | None, wanting: np.ndarray
+    ) -> BadRow:
         """Names row, column, value and remedy."""
         if place is None:
             row, column = (int(i) for i in np.argwhere(wanting)[0])
@@ -291,7 +302,11 @@ class OnlineLogisticRegression(OnlineClassifier):
             value = "NaN" if math.isnan(table[row, at]) else f"{table[row, at]:.6g}"
             if math.isfinite(table[row, at]):
                 value += ", which is too large for floating point arithmetic. Scale the features"
-        named = f" ({self.feature_names_in_[column]!r})" if hasattr(self, "feature_names_in_") else ""
+        name = self.feature_names_in_[column] if hasattr(self, "feature_names_in_") else None
+        given = reading.value_at(X, row, column, name)
+        if not is_missing(given) and not isinstance(given, int | float):
+            value = repr(given)[:80]
+        named = "" if name is None else f" ({name!r})"
         return BadRow(
             f"row {row}, column {column}{named}: {value}. Input contains NaN or inf, or what is no number: fill "
             'the value in or drop the row; or choose missing="mean" for values that are missing, on_bad_row="skip" for '
@@ -322,7 +337,7 @@ class OnlineLogisticRegression(OnlineClassifier):
             for i, label in zip(np.flatnonzero(foreign).tolist(), labels[foreign].tolist(), strict=True):
                 if weight[i] == 0.0:
                     continue
-                if reading.is_missing(label) or not self._open:
+                if is_missing(label) or not self._open:
                     bad[i] = True
                 else:
                     slots[i] = new.setdefault(label, int(self.classes_.size) + len(new))
@@ -489,14 +504,14 @@ class OnlineLogisticRegression(OnlineClassifier):
                 label[0, self._slot_of_place()[place]] = 1.0
                 self._run_slots(row, label, ONE, np.empty((1, K)), self._open and self.classes_.size >= 2)
                 return
-        self.partial_fit(self._as_block(x), np.asarray(y)[None, :] if np.ndim(y) == 1 else [y], classes)
+        self.partial_fit(self._as_block(x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes)
 
     def _plain_row(self, x: Any) -> Array | None:
         """x as a block of one if it is a row of good numbers into which nothing has to be read: the usual case."""
         if "state_" not in self.__dict__ or "feature_names_in_" in self.__dict__ or not self._reader.is_plain:
             return None
-        row = np.array(x, dtype=np.float64) if type(x) is list else x
-        if not is_plain_row(row, self.n_features_in_):
+        row = plain_list(x) if type(x) is list else x
+        if row is None or not is_plain_row(row, self.n_features_in_):
             return None
         block: Array = row[None]
         return block if largest_square(block) <= reading.LARGEST**2 else None
@@ -504,9 +519,9 @@ class OnlineLogisticRegression(OnlineClassifier):
     def _as_block(self, x: Any) -> Any:
         if isinstance(x, dict):
             return [x]
-        if sparse.issparse(x):
-            return x
-        row = np.asarray(x, dtype=np.float64)
+        if sparse.issparse(x) or has_names(x):
+            return as_block(x)
+        row = as_floats(x, in_rows(getattr(self, "feature_names_in_", None)), masked=True)
         if hasattr(self, "state_") and row.shape != (self.n_features_in_,):
             raise BadRow(f"x has shape {row.shape}; this learner takes {self.n_features_in_} features.")
         return row.reshape(1, -1)

@@ -16,6 +16,7 @@ from scipy import sparse
 
 from noregret._types import Array
 from noregret.errors import BadRow
+from noregret.forms import as_number, is_missing
 from noregret.validate import largest_square, writable
 
 LARGEST = 1e150  # its square is a number
@@ -90,26 +91,26 @@ class Reader:
         return replace(self, levels=tuple(levels))
 
 
-def is_missing(value: Any) -> bool:
-    """None, NaN, and pandas' NA."""
-    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value))
-
-
 def as_numbers(values: Any) -> Array:
     """Numbers, NaN for what is missing, infinity for what is not a number."""
-    try:
+    if isinstance(values, np.ndarray) or {*map(type, values)} <= {float, np.float64}:
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.array([_number(value) for value in values])
+    return np.array([_number(value) for value in values])
 
 
 def _number(value: Any) -> float:
-    if is_missing(value):
-        return math.nan
     try:
-        return float(value)
-    except (TypeError, ValueError):
+        return as_number(value)
+    except (TypeError, ValueError, OverflowError):
         return math.inf
+
+
+def value_at(X: Any, row: int, column: int, name: Any) -> Any:
+    """What was given there, where it may have been something else than a number."""
+    if isinstance(X, list) and X and isinstance(X[0], dict):
+        return X[row].get(name)
+    frame = frame_columns(X)
+    return None if frame is None else frame[1][column][row]
 
 
 def kind_of(values: Any) -> str:
