@@ -20,6 +20,7 @@ from noregret.losses import softmax
 from noregret.second_order import panels
 from noregret.second_order.algebra import dot, norm
 from noregret.second_order.learner import require_precision
+from noregret.second_order.projection import project
 from noregret.second_order.surrogate import flush, fold, helmert, is_noise
 from noregret.tally import EXCESS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
 
@@ -237,32 +238,6 @@ def forecast(w: Array, x: Array, H: Array, z: Array) -> None:
         reduced = dot(w[k * d : (k + 1) * d], x)
         for a in range(K):
             z[a] += H[a, k] * reduced
-
-
-@kernel
-def project(P: Array, w: Array, radius: float) -> None:
-    """The point of the ball nearest to w in the norm of A = P^{-1}.
-
-    It is (I + mu P)^{-1} w for the mu >= 0 that brings its norm to the radius. In the eigenbasis of P the norm
-    is explicit, and 1/norm - 1/radius is nearly linear in mu: Newton from mu = 0 rises to the root.
-    """
-    eigenvalues, vectors = np.linalg.eigh(P)
-    coordinates = vectors.T @ w
-    mu = 0.0
-    for _ in range(200):
-        square = 0.0
-        slope = 0.0
-        for i in range(w.size):
-            shrunk = coordinates[i] / (1.0 + mu * eigenvalues[i])
-            square += shrunk * shrunk
-            slope += shrunk * shrunk * eigenvalues[i] / (1.0 + mu * eigenvalues[i])
-        size = math.sqrt(square)
-        if size <= radius * (1.0 + 1e-15):
-            break
-        mu += (size / radius - 1.0) * square / slope
-    for i in range(w.size):
-        coordinates[i] /= 1.0 + mu * eigenvalues[i]
-    w[:] = vectors @ coordinates
 
 
 @kernel
