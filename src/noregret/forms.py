@@ -184,4 +184,4 @@ def _complaint(place: str, value: Any, error: Exception) -> Exception:
             "Encode text as numbers, for example by scikit-learn's OneHotEncoder; OnlineLogisticRegression reads text "
             "in data frames and dictionaries."
         )
-    return BadRow(f"{place}: {shown} is not a number to learn from. {remedy} {UNLEARNED}")
+    return BadRow(f"{place}: could not convert {shown} to a number to learn from. {remedy} {UNLEARNED}")

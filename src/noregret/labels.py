@@ -187,4 +187,4 @@ def refuse_missing(labels: np.ndarray, what: str) -> None:
 
 def missing(label: Any, where: str) -> BadRow:
     """The complaint about a label that is not there."""
-    return BadRow(f"{where}: the label is missing, {label!r}. Input contains NaN: leave the row out. {UNLEARNED}")
+    return BadRow(f"{where}: label {label!r} is missing. Input contains NaN: leave the row out. {UNLEARNED}")
