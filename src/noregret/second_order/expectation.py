@@ -30,6 +30,7 @@ from noregret.second_order.smoothed_sigmoid import Smoother, log_normal_cdf, log
 
 ROOT2 = math.sqrt(2.0)
 ROOT2PI = math.sqrt(2.0 * math.pi)
+GRID = 2000.0  # quarter of the nodes up to which a grid is quicker than a line
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 REACH = 8.0  # deviations on either side of a peak: beyond, e^{-32} of it is left
 NOTHING = -30.0  # a panel whose logarithm is below this, relative to the peak, is left out
@@ -192,9 +193,8 @@ def three_classes(m: Array, Sigma: Array, H: Array, log_p: Array) -> None:
         C[a, 1] = s2 * (cos * H[a, 1] - sin * H[a, 0])
     h1 = grid_step(max(abs(C[0, 0] - C[1, 0]), abs(C[0, 0] - C[2, 0]), abs(C[1, 0] - C[2, 0])))
     h2 = grid_step(max(abs(C[0, 1] - C[1, 1]), abs(C[0, 1] - C[2, 1]), abs(C[1, 1] - C[2, 1])))
-    n1, n2 = int(7.5 / h1) + 1, int(7.5 / h2) + 1
-    if n1 * n2 < 2000:
-        on_a_grid(m, C, h1, h2, n1, n2, log_p)
+    if (7.5 / h1 + 1.0) * (7.5 / h2 + 1.0) < GRID:
+        on_a_grid(m, C, h1, h2, int(7.5 / h1) + 1, int(7.5 / h2) + 1, log_p)
     else:
         along_a_line(m, C, log_p)
 

@@ -5,8 +5,8 @@ Lanczos recurrence from w gives orthonormal :math:`Q_k` and a tridiagonal :math:
 :math:`P Q_k = Q_k T_k + \beta_k q_{k+1} e_k^T`, the same for every :math:`\mu`. So
 :math:`y = (I + \mu T_k)^{-1} |w| e_1` solves :math:`(I + \mu P) Q_k y = w` up to a residual of norm
 :math:`\mu \beta_k |y_k|`, which bounds the error, for :math:`I + \mu P \ge I`. A step costs one product with P. How
-many there are depends on the condition of :math:`I + \mu P`: a dozen where w is little outside of the ball, or where P has
-few different eigenvalues. Where they would be more than `MOST_STEPS`, the eigenvectors of P are found instead.
+many there are depends on the condition of :math:`I + \mu P`: a dozen where w is little outside of the ball, or where P
+has few different eigenvalues. Where they would be more than `MOST_STEPS`, the eigenvectors of P are found instead.
 """
 
 from __future__ import annotations
