@@ -17,7 +17,7 @@ from noregret.errors import BadRow
 from noregret.forms import UNLEARNED, as_floats, is_missing
 from noregret.validate import label_distributions, writable
 
-WHOLE = 2**53  # up to here floats tell whole numbers apart
+WHOLE = 2**53  # below this floats tell whole numbers apart
 
 
 class Labels:
@@ -31,7 +31,7 @@ class Labels:
         numeric = classes.dtype.kind in "biuf"
         self._are_codes = classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(classes.size))
         self._in_order = numeric and bool(np.all(classes[:-1] < classes[1:]))
-        self._as_floats = numeric and bool(np.all((classes <= WHOLE) & (classes >= -WHOLE)))  # comparable as such
+        self._as_floats = numeric and bool(np.all(np.abs(classes.astype(np.float64)) < WHOLE))  # comparable as such
 
     @classmethod
     def of(cls, y: Any, classes: Any) -> Labels:
@@ -48,7 +48,8 @@ class Labels:
             labels = as_labels(y)
             refuse_missing(labels, "row")
             try:
-                check_classification_targets(labels)
+                if not _are_whole(labels):
+                    check_classification_targets(labels)
                 found = cls(np.unique(labels))
             except TypeError:  # labels of several kinds have no order but that of appearance
                 found = cls(as_objects(list(dict.fromkeys(labels.tolist()))))
@@ -157,8 +158,13 @@ def _of_sequence(labels: list[Any]) -> np.ndarray:
 
 def _beyond_floats(labels: list[Any], found: np.ndarray) -> bool:
     """Whether a whole number is larger than floats can tell from its neighbours."""
-    large = found.ndim == 1 and bool(np.any(np.abs(found) > WHOLE))
-    return large and any(isinstance(label, int | np.integer) and abs(int(label)) > WHOLE for label in labels)
+    large = found.ndim == 1 and bool(np.any(np.abs(found) >= WHOLE))
+    return large and any(isinstance(label, int | np.integer) and abs(int(label)) >= WHOLE for label in labels)
+
+
+def _are_whole(labels: np.ndarray) -> bool:
+    """Whether these are whole numbers too large for NumPy's, which scikit-learn does not know."""
+    return labels.dtype.kind == "O" and all(isinstance(label, int) for label in labels.tolist())
 
 
 def as_objects(labels: list[Any]) -> np.ndarray:

@@ -291,9 +291,9 @@ def log_against_two(k: int, m: Array, C: Array) -> float:
         slope = (cu1 * cw1 + cu2 * cw2) / sw  # of u in the standardised w
         tau = abs(cu1 * cw2 - cu2 * cw1) / sw  # what is left of u's deviation
     line = Line(u0, w0, slope, sw, smoother(tau))
+    # the panels end where w = 0, and where u0 + slope t - |w|/2 = 0 on either side; and at the peak, which for large
+    # variances is near one of these, and sharper than the search for it is
     peak = find_peak(line)
-    top = log_integrand(line, peak)
-    # the panels end at the peak, where w = 0, and where u0 + slope t - |w|/2 = 0 on either side
     ends = np.full(6, peak)
     if sw > 0.0:
         ends[1] = -w0 / sw
@@ -301,6 +301,11 @@ def log_against_two(k: int, m: Array, C: Array) -> float:
         ends[2] = -(u0 - 0.5 * w0) / (slope - 0.5 * sw)
     if slope != -0.5 * sw:
         ends[3] = -(u0 + 0.5 * w0) / (slope + 0.5 * sw)
+    top = log_integrand(line, peak)
+    for e in range(1, 4):
+        there = log_integrand(line, ends[e])
+        if there > top:
+            peak, top = ends[e], there
     ends[4], ends[5] = -np.inf, np.inf
     for e in range(6):
         ends[e] = min(max(ends[e], peak - REACH), peak + REACH)
@@ -380,7 +385,7 @@ def outer_panel(lower: float, upper: float, line: Line, top: float) -> float:
                 if top > LIKELY:
                     total += SHARE[i] * math.exp(-0.5 * t * t - top) * smoothed(argument(line, t), line.smoother)
                 else:
-                    total += SHARE[i] * math.exp(log_integrand(line, t) - top)
+                    total += SHARE[i] * math.exp(min(log_integrand(line, t) - top, 700.0))
         found = width * step * total / ROOT2PI
         if abs(found - before) < 1e-7:
             break

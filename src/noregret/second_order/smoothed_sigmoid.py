@@ -136,6 +136,9 @@ def log_smoothed(mu: float, by: Smoother) -> float:
     if mu >= 0.0 or x > RARE:
         return outside + math.log(smoothed(mu, by))
     lead = log_normal_cdf(x)  # here tau > 8
+    if x < -1e5:  # He_n(x) is x^n, and the sum that of the logistic distribution's moments
+        angle = -math.pi * x / tau
+        return outside + lead + math.log(angle / math.sin(angle))
     hazard = math.exp(-0.5 * x * x - lead) / ROOT2PI
     return outside + lead + math.log1p(-hazard * expansion(x, tau))
 
