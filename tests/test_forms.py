@@ -199,6 +199,13 @@ def test_labels_that_are_nearly_alike_stay_two(labels: list[Any]) -> None:
     assert found.codes(as_labels(labels))[0].tolist() == list(range(len(labels)))
 
 
+@pytest.mark.parametrize("label", [(1, 2), np.timedelta64(3, "s")], ids=repr)
+def test_labels_of_any_kind_are_learned_whole(label: Any) -> None:
+    y = np.array(["a", "b", "b", None], dtype=object)
+    y[3] = label
+    assert set(OnlineLogisticRegression().fit(X, y).classes_.tolist()) == {"a", "b", label}
+
+
 def test_dates_are_no_labels() -> None:
     with pytest.raises(ValueError, match="astype"):
         AIOLI().fit(X, np.array(Y).astype("M8[D]"))

@@ -5,6 +5,7 @@ A class is a number, a truth value, text, or any other object that can be looked
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from noregret.errors import BadRow
 from noregret.forms import UNLEARNED, as_floats, is_missing
 from noregret.validate import label_distributions, writable
 
+WITHOUT_ORDER = (TypeError, ValueError, OverflowError)  # labels of several kinds have none but that of appearance
 WHOLE = 2**53  # below this floats tell whole numbers apart
 
 
@@ -47,11 +49,12 @@ class Labels:
         else:
             labels = as_labels(y)
             refuse_missing(labels, "row")
-            try:
-                if not _are_whole(labels):
+            if not _are_whole(labels):
+                with suppress(TypeError):  # of labels of several kinds
                     check_classification_targets(labels)
+            try:
                 found = cls(np.unique(labels))
-            except TypeError:  # labels of several kinds have no order but that of appearance
+            except WITHOUT_ORDER:
                 found = cls(as_objects(list(dict.fromkeys(labels.tolist()))))
         if found.classes.size < 2:
             raise ValueError(
@@ -154,6 +157,12 @@ def _of_sequence(labels: list[Any]) -> np.ndarray:
     else:
         faithful = found.dtype.kind != "f" or not _beyond_floats(labels, found)
     return found if faithful else as_objects(labels)
+
+
+def as_classes(labels: list[Any]) -> np.ndarray:
+    """Labels that have been read before, in one array; nothing is refused."""
+    found = _of_sequence(labels)
+    return found if found.ndim == 1 and found.dtype.kind not in "mM" else as_objects(labels)
 
 
 def _beyond_floats(labels: list[Any], found: np.ndarray) -> bool:

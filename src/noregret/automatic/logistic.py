@@ -25,7 +25,7 @@ from noregret.base import BLOCK, ONE, OnlineClassifier, is_plain_row
 from noregret.domains import Ball, Competition, RowBall
 from noregret.errors import BadRow, NoBound, NoCertificate
 from noregret.forms import as_block, as_floats, as_soft_block, has_names, in_rows, is_missing, plain_list, readable_rows
-from noregret.labels import Labels, as_distributions, as_labels
+from noregret.labels import WITHOUT_ORDER, Labels, as_classes, as_distributions, as_labels
 from noregret.second_order.curvature import SHARP, kappa
 from noregret.second_order.surrogate import helmert
 from noregret.tally import EXCESS, LOSS, ROWS, WIDEST, require_unit_weights
@@ -546,10 +546,10 @@ class OnlineLogisticRegression(OnlineClassifier):
 
     def _name_slot(self, label: Any) -> None:
         """The first slot without a class takes the label; `classes_` stays sorted where labels can be."""
-        labels = as_labels([*self.classes_.tolist(), label])
+        labels = as_classes([*self.classes_.tolist(), label])
         try:
             order = np.argsort(labels, kind="stable")
-        except TypeError:  # labels of several kinds have no order but that of appearance
+        except WITHOUT_ORDER:
             order = np.arange(labels.size)
         place = np.empty(labels.size, dtype=np.intp)
         place[order] = np.arange(labels.size)

@@ -53,9 +53,10 @@ class ONS(OnlineClassifier):
 
     g the gradient of the loss at w and :math:`\Pi_A` the projection onto the ball in the norm of A, found exactly from
     one scalar equation. Two classes use the margin's d weights; more use (K-1) d reduced ones and the
-    Frobenius ball. A row costs :math:`O(N^2)` for N weights. One that needs a projection costs some products with P more,
-    a dozen where w is little outside of the ball; where they would be more than 48, which happens when :math:`\epsilon` is
-    so small that A is badly conditioned and the ball as well, the eigenvectors of P are found, in :math:`O(N^3)`.
+    Frobenius ball. A row costs :math:`O(N^2)` for N weights. One that needs a projection costs some more products with
+    P, a dozen where w is little outside of the ball. Where they would be more than 48, as where :math:`\varepsilon` and
+    the ball are so small that A is badly conditioned and w far outside, the eigenvectors of P are found, in
+    :math:`O(N^3)`.
 
     **Guarantee.** For every :math:`|w| \le B`:
     :math:`\frac{\gamma\varepsilon}{2}B^2 + \frac{N}{2\gamma}\ln(1 + nG^2/(N\varepsilon))` if
