@@ -155,7 +155,7 @@ def _of_sequence(labels: list[Any]) -> np.ndarray:
     elif found.dtype.kind == "S":
         faithful = all(isinstance(label, bytes) and not label.endswith(b"\0") for label in labels)
     else:
-        faithful = found.dtype.kind != "f" or not _beyond_floats(labels, found)
+        faithful = found.dtype.kind not in "fc" or not _beyond_floats(labels, found)
     return found if faithful else as_objects(labels)
 
 
