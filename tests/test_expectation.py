@@ -14,6 +14,7 @@ from noregret.second_order.expectation import (
     two_classes,
     uniform,
 )
+from noregret.second_order.smoothed_sigmoid import log_smoothed, smoothed, smoother
 from noregret.second_order.surrogate import helmert
 
 
@@ -44,6 +45,29 @@ def test_three_classes_to_1e_8(seed):
     expected = reference.softmax_normal_expectation(m, 2 * Sigma)
     np.testing.assert_allclose(np.exp(log_p), expected, rtol=0, atol=1e-8)
     assert np.isfinite(log_p).all()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_three_classes_of_large_variance_keep_rare_classes(seed):
+    rng = np.random.default_rng(seed)
+    m, Sigma = random_case(rng, 3, largest=5)
+    Sigma *= 300.0 / np.abs(Sigma).max() * 10 ** rng.uniform(0, 3)
+    m *= np.sqrt(np.abs(Sigma).max()) * rng.choice([0.3, 1.0, 3.0]) / np.abs(m).max()
+    log_p = np.empty(3)
+    three_classes(m, Sigma, helmert(3), log_p)
+    expected = reference.log_softmax_normal_expectation(m, 2 * Sigma)
+    np.testing.assert_allclose(np.exp(log_p), np.exp(expected), rtol=0, atol=1e-8)
+    likely = expected > -600
+    np.testing.assert_allclose(log_p[likely], expected[likely], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.3, 1.0, 2.5, 7.9, 8.1, 30.0])
+def test_the_smoothed_sigmoid(tau):
+    by = smoother(tau)
+    for mu in tau * np.linspace(-9, 9, 7) + np.array([-30, -9, -1, 0, 0.5, 7, 20]):
+        expected = reference.expectation.log_expected_sigmoid(mu, tau)
+        assert smoothed(mu, by) == pytest.approx(np.exp(expected), abs=1e-12)
+        assert log_smoothed(mu, by) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-12, 1e4, 1e150])

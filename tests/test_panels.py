@@ -162,6 +162,18 @@ def test_single_precision_is_near_double(
     assert again.merge(clone(single).fit(X, y)).state_.P.dtype == np.float32
 
 
+@pytest.mark.parametrize(("learner", "K", "d"), [(AIOLI(radius=5.0), 2, 240), (FOLKLORE(radius=3.0), 3, 120)])
+@pytest.mark.parametrize("scale", [1.0, 5.0])
+def test_cuts_in_single_precision_agree_to_1e_6(learner: Any, K: int, d: int, scale: float) -> None:
+    X, y, weight = a_stream(120, d, K, 0, soft=False)
+    X *= scale / np.linalg.norm(X, axis=1, keepdims=True)
+    single = clone(learner).set_params(precision="single")
+    blocked, p = game(single, X, y, weight, [])
+    rowwise, q = game(single, X, y, weight, list(range(20, 120, 20)))
+    assert blocked.state_.P.dtype == rowwise.state_.P.dtype == np.float32
+    np.testing.assert_allclose(p, q, rtol=0, atol=1e-6)
+
+
 def test_single_precision_refuses_what_it_cannot_promise() -> None:
     X = np.eye(3) * 1000
     learner = AIOLI(radius=10.0, precision="single").fit(X, [0, 1, 0])

@@ -30,6 +30,7 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.domains import Competition
 from noregret.errors import BadRow, NoBound
+from noregret.forms import as_block, as_floats, as_soft_block, has_names, in_rows, readable_rows
 from noregret.interrupts import stretches, uninterrupted
 from noregret.labels import Labels
 from noregret.losses import softmax, softmax_of_two
@@ -243,7 +244,7 @@ class OnlineLearner(TakesTurns, BaseEstimator, ABC):
         else:  # scikit-learn's checks take as long as a thousand rows
             X = validate_data(
                 self,
-                X,
+                readable_rows(X, getattr(self, "feature_names_in_", None)),
                 reset=reset,
                 accept_sparse="csr" if self._takes_sparse else False,
                 dtype=np.float64,
@@ -280,13 +281,13 @@ class OnlineLearner(TakesTurns, BaseEstimator, ABC):
             row = x[None]
             self._check_rows(row, ONE)
             return row
-        if sparse.issparse(x):
-            found = self._rows(x, reset=False)
+        if sparse.issparse(x) or has_names(x):
+            found = self._rows(as_block(x), reset=False)
             if found.shape[0] != 1:
                 raise BadRow(f"x has shape {found.shape}: give one row.")
             self._check_rows(found, ONE)
             return found
-        row = np.ascontiguousarray(x, dtype=np.float64)
+        row = np.ascontiguousarray(as_floats(x, in_rows(getattr(self, "feature_names_in_", None))))
         if row.shape != (self.n_features_in_,):
             raise BadRow(f"x has shape {row.shape}; this learner takes {self.n_features_in_} features.")
         row = validate.writable(row.reshape(1, -1))
@@ -344,8 +345,7 @@ class OnlineLearner(TakesTurns, BaseEstimator, ABC):
             with uninterrupted():
                 self._run(row, target, ONE, out)
         else:
-            block = x if sparse.issparse(x) else np.reshape(x, (1, -1))
-            self.partial_fit(block, np.asarray(y)[None, :] if np.ndim(y) == 1 else [y], classes)
+            self.partial_fit(as_block(x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -399,7 +399,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         except (KeyError, TypeError):  # label probabilities, or no class
             pass
         if np.ndim(y) == 1:
-            return self._labels.distributions(np.asarray(y)[None, :])
+            return self._labels.distributions(as_soft_block(y))
         raise self._labels.unknown(y, 0)
 
     def _check_declared(self, classes: Any) -> None:

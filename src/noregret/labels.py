@@ -1,7 +1,11 @@
-"""Labels of any kind to class codes and back."""
+"""Labels of any kind to class codes and back.
+
+A class is a number, a truth value, text, or any other object that can be looked up. What is missing is no class.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,7 +15,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.errors import BadRow
+from noregret.forms import UNLEARNED, as_floats, is_missing
 from noregret.validate import label_distributions, writable
+
+WITHOUT_ORDER = (TypeError, ValueError, OverflowError)  # labels of several kinds have none but that of appearance
+WHOLE = 2**53  # below this floats tell whole numbers apart
 
 
 class Labels:
@@ -27,6 +35,7 @@ class Labels:
         numeric = classes.dtype.kind in "biuf"
         self._are_codes = classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(classes.size))
         self._in_order = numeric and bool(np.all(classes[:-1] < classes[1:]))
+        self._as_floats = numeric and bool(np.all(np.abs(classes.astype(np.float64)) < WHOLE))  # comparable as such
 
     def __reduce__(self) -> tuple[type[Labels], tuple[np.ndarray]]:
         return type(self), (self.classes,)  # the windows would be written out one by one
@@ -36,6 +45,7 @@ class Labels:
         """The declared classes, or else those of the first labels, sorted where they can be."""
         if classes is not None:
             declared = as_labels(classes)
+            refuse_missing(declared, "classes: place")
             found = cls(declared)
             if len(found.code) != declared.size:
                 raise ValueError(f"classes={declared.tolist()} names a class twice.")
@@ -43,11 +53,14 @@ class Labels:
             found = cls(np.arange(soft.shape[1]))
         else:
             labels = as_labels(y)
+            refuse_missing(labels, "row")
+            if not _are_whole(labels):
+                with suppress(TypeError):  # of labels of several kinds
+                    check_classification_targets(labels)
             try:
-                check_classification_targets(labels)
                 found = cls(np.unique(labels))
-            except TypeError:  # labels of several kinds have no order but that of appearance
-                found = cls(as_labels(list(dict.fromkeys(labels.tolist()))))
+            except WITHOUT_ORDER:
+                found = cls(as_objects(list(dict.fromkeys(labels.tolist()))))
         if found.classes.size < 2:
             raise ValueError(
                 f"y holds only one class, {found.classes.tolist()}. A classifier needs at least 2 classes: declare "
@@ -84,14 +97,20 @@ class Labels:
 
     def codes(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The place of each label among the classes, and which labels have none."""
-        if self._in_order and labels.dtype.kind in "biuf":
+        if self._in_order and (labels.dtype == self.classes.dtype or (self._as_floats and labels.dtype.kind in "biuf")):
             codes = np.minimum(np.searchsorted(self.classes, labels), self.classes.size - 1)
             return codes, self.classes[codes] != labels
-        codes = np.array([self.code.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+        try:
+            codes = np.array([self.code.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+        except TypeError:  # one cannot be looked up
+            refuse_missing(labels, "row")
+            raise
         return codes, codes < 0
 
     def unknown(self, label: Any, row: int) -> BadRow:
         """The complaint about a label that is none of the classes."""
+        if is_missing(label):
+            return missing(label, f"row {row}")
         label = label.item() if isinstance(label, np.generic) else label
         return BadRow(
             f"row {row}: label {label!r} is not one of the classes {self.classes.tolist()}. Correct "
@@ -116,15 +135,19 @@ def as_distributions(y: Any) -> Array | None:
     shape = getattr(y, "shape", None)
     if shape is None or len(shape) != 2 or shape[1] < 2:
         return None
-    return writable(np.asarray(y, dtype=np.float64))
+    return writable(as_floats(y, lambda at: f"row {at[0]}, label column {at[1]}"))
 
 
 def as_labels(y: Any) -> np.ndarray:
-    """y as a one-dimensional array of labels; a list of mixed kinds stays as it is."""
-    labels = np.asarray(y)
-    if labels.dtype.kind in "US" and not isinstance(y, np.ndarray) and not _all_text(y):
-        labels = np.empty(len(y), dtype=object)
-        labels[:] = list(y)
+    """y as a one-dimensional array of labels: what is masked is None, and no two labels become one."""
+    labels = _of_sequence(list(y)) if isinstance(y, list | tuple) else np.asarray(y)
+    if isinstance(y, np.ma.MaskedArray) and (mask := np.ma.getmaskarray(y)).any():
+        labels = labels.astype(object)
+        labels[mask] = None
+    if labels.dtype.kind in "mM":
+        raise ValueError(f"y holds dates ({labels.dtype}): name the classes by text, for example y.astype(str).")
+    if labels.dtype.kind == "T":
+        labels = labels.astype(object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = column_or_1d(labels, warn=True)
     if labels.ndim != 1:
@@ -134,5 +157,62 @@ def as_labels(y: Any) -> np.ndarray:
     return labels
 
 
-def _all_text(y: Any) -> bool:
-    return all(isinstance(label, str | bytes) for label in y)
+def _of_sequence(labels: list[Any]) -> np.ndarray:
+    """As NumPy reads it, unless labels that differ would become one."""
+    try:
+        found = np.asarray(labels)
+    except ValueError:  # sequences of different lengths
+        return as_objects(labels)
+    if found.dtype.kind == "U":  # which makes text of anything, and forgets zeros at the end
+        faithful = all(isinstance(label, str) and not label.endswith("\0") for label in labels)
+    elif found.dtype.kind == "S":
+        faithful = all(isinstance(label, bytes) and not label.endswith(b"\0") for label in labels)
+    else:
+        faithful = found.dtype.kind not in "fc" or not _beyond_floats(labels, found)
+    return found if faithful else as_objects(labels)
+
+
+def as_classes(labels: list[Any]) -> np.ndarray:
+    """Labels that have been read before, in one array; nothing is refused."""
+    found = _of_sequence(labels)
+    return found if found.ndim == 1 and found.dtype.kind not in "mM" else as_objects(labels)
+
+
+def _beyond_floats(labels: list[Any], found: np.ndarray) -> bool:
+    """Whether a whole number is larger than floats can tell from its neighbours."""
+    large = found.ndim == 1 and bool(np.any(np.abs(found) >= WHOLE))
+    return large and any(isinstance(label, int | np.integer) and abs(int(label)) >= WHOLE for label in labels)
+
+
+def _are_whole(labels: np.ndarray) -> bool:
+    """Whether these are whole numbers too large for NumPy's, which scikit-learn does not know."""
+    return labels.dtype.kind == "O" and all(isinstance(label, int) for label in labels.tolist())
+
+
+def as_objects(labels: list[Any]) -> np.ndarray:
+    """The labels themselves, whatever they are."""
+    found = np.empty(len(labels), dtype=object)
+    for i, label in enumerate(labels):  # one by one: a tuple stays one
+        found[i] = label
+    return found
+
+
+def refuse_missing(labels: np.ndarray, what: str) -> None:
+    """Refuse what can be no class, by its place."""
+    if labels.dtype.kind in "fc":
+        for i in np.flatnonzero(np.isnan(labels))[:1]:
+            raise missing(labels[i], f"{what} {i}")
+    if labels.dtype.kind != "O":
+        return
+    for i, label in enumerate(labels.tolist()):
+        if is_missing(label):
+            raise missing(label, f"{what} {i}")
+        try:
+            hash(label)
+        except TypeError as error:
+            raise BadRow(f"{what} {i}: {label!r} can be no class: give numbers or text. {UNLEARNED}") from error
+
+
+def missing(label: Any, where: str) -> BadRow:
+    """The complaint about a label that is not there."""
+    return BadRow(f"{where}: label {label!r} is missing. Input contains NaN: leave the row out. {UNLEARNED}")

@@ -24,7 +24,7 @@ import numpy as np
 import noregret
 from noregret import archive, validate
 from noregret.base import OnlineLearner
-from noregret.labels import Labels, as_labels
+from noregret.labels import Labels, as_objects
 from noregret.reductions.bandit import BanditLearner
 
 if TYPE_CHECKING:
@@ -119,6 +119,8 @@ def _plain(name: str, value: Any) -> Any:
         return [_plain(name, part) for part in value]
     if isinstance(value, tuple):
         return {"tuple": _plain(name, list(value))}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
     raise ValueError(
         f"{name}={value!r} cannot be saved: only numbers, text, True, False, None, and the sets, schedules and stumps "
         "of noregret can."
@@ -142,6 +144,8 @@ def _param(value: Any) -> Any:
         return value
     if "tuple" in value:
         return tuple(_param(_field(value, "tuple", list)))
+    if "bytes" in value:
+        return bytes.fromhex(_field(value, "bytes", str))
     name = _field(value, "recipe", str)
     if name not in _recipes():
         raise ValueError(f"{reprlib.repr(name)} is none of the sets, schedules and stumps of noregret")
@@ -228,7 +232,9 @@ def _meet_classes(learner: Learner, header: dict[str, Any], arrays: dict[str, ND
         return 1
     if getattr(learner, "_regresses", False) or not hasattr(learner, "_meet_classes"):
         raise ValueError("there are classes, and the learner forecasts numbers")
-    found = arrays["classes"] if "classes" in arrays else as_labels(_field(header, "classes", list))
+    found = arrays.get("classes")
+    if found is None:
+        found = as_objects([_param(label) for label in _field(header, "classes", list)])
     if found.ndim != 1 or found.size < learner._fewest_classes:
         raise ValueError(f"classes has the shape {found.shape}: there are {learner._fewest_classes} at least")
     labels = Labels(found)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from noregret._jit import summing_kernel
 from noregret._types import Array
 from noregret.errors import BadRow
+from noregret.forms import as_floats, column
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -25,10 +26,6 @@ LARGEST_WHOLE = 2**62  # compiled code counts in 64 bits
 def reach(regularization: float) -> float:
     """The largest |x| sqrt(weight) that the arithmetic stands."""
     return math.sqrt(LARGEST_SCALE * min(regularization, 1.0))
-
-
-def _column(names: Sequence[str] | None, j: int) -> str:
-    return f"column {j}" if names is None else f"column {j} ({names[j]!r})"
 
 
 def rows(X: Array, weight: Array, bound: float, reach: float, names: Sequence[str] | None, first: int = 0) -> None:
@@ -56,7 +53,7 @@ def rows(X: Array, weight: Array, bound: float, reach: float, names: Sequence[st
         i = int(np.argmax(absurd))
         j = int(np.argmax(np.abs(X[i])))
         raise BadRow(
-            f"row {first + i}, {_column(names, j)}: {X[i, j]:.6g} (row norm {norms[i]:.6g}, weight "
+            f"row {first + i}, {column(names, j)}: {X[i, j]:.6g} (row norm {norms[i]:.6g}, weight "
             f"{weight[i]:.6g}) is too large for "
             "floating point arithmetic. Scale the features, for example to unit variance. Nothing "
             "was learned from this call."
@@ -84,7 +81,7 @@ def _finite(X: Array, names: Sequence[str] | None, first: int) -> None:
     i, j = np.argwhere(~finite)[0]
     value = "NaN" if math.isnan(X[i, j]) else f"{X[i, j]}"
     raise BadRow(
-        f"row {first + i}, {_column(names, j)}: {value}. Input contains NaN or inf: drop the row, or fill the value in "
+        f"row {first + i}, {column(names, j)}: {value}. Input contains NaN or inf: drop the row, or fill the value in "
         "(for example with the column's mean) before learning. Nothing was learned from this call."
     )
 
@@ -93,7 +90,7 @@ def weights(sample_weight: Any, n: int) -> Array:
     """One finite weight >= 0 a row."""
     if sample_weight is None:
         return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    weight = as_floats(sample_weight, lambda at: f"row {at[0]}: sample_weight" if at else "sample_weight")
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
@@ -110,7 +107,7 @@ def weights(sample_weight: Any, n: int) -> Array:
 
 def numbers(y: Any, largest: float) -> Array:
     """One finite target a row, below `largest` in size."""
-    targets = np.asarray(y, dtype=np.float64)
+    targets = as_floats(y, lambda at: f"row {at[0]}: y" if at else "y")
     if targets.ndim == 2 and targets.shape[1] == 1:
         from sklearn.utils import column_or_1d
 

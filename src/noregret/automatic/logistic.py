@@ -26,8 +26,9 @@ from noregret.automatic.state import LogisticState, check, kept, size_in_bytes, 
 from noregret.base import BLOCK, ONE, OnlineClassifier, is_plain_row
 from noregret.domains import Ball, Competition, RowBall
 from noregret.errors import BadRow, NoBound, NoCertificate, TooLarge
+from noregret.forms import as_block, as_floats, as_soft_block, has_names, in_rows, is_missing, plain_list, readable_rows
 from noregret.interrupts import listen, stretches
-from noregret.labels import Labels, as_distributions, as_labels
+from noregret.labels import WITHOUT_ORDER, Labels, as_classes, as_distributions, as_labels
 from noregret.second_order.curvature import SHARP, kappa
 from noregret.second_order.rounding import allowance, has_digits
 from noregret.second_order.surrogate import helmert
@@ -322,8 +323,15 @@ class OnlineLogisticRegression(OnlineClassifier):
             validate_data(self, X, reset=first, skip_check_array=True)
             return reading.Columns(columns)
         if first or not self._is_plain(X, self.n_features_in_):
+            instead = math.inf if self._settings.on_bad_row == "skip" else None
             X = validate_data(
-                self, X, reset=first, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite=False
+                self,
+                readable_rows(X, getattr(self, "feature_names_in_", None), masked=True, instead=instead),
+                reset=first,
+                accept_sparse="csr",
+                dtype=np.float64,
+                order="C",
+                ensure_all_finite=False,
             )
         if sparse.issparse(X):
             return reading.canonical(X)
@@ -388,7 +396,7 @@ class OnlineLogisticRegression(OnlineClassifier):
             slots[~foreign] = self._slot_of_place()[codes[~foreign]]
         wrong = np.zeros(labels.size, dtype=bool)
         for i in np.flatnonzero(foreign & (weight > 0.0)).tolist():
-            wrong[i] = not self._open or reading.is_missing(labels[i])
+            wrong[i] = not self._open or is_missing(labels[i])
         if self._open and labels.dtype.kind == "f" and foreign.any():
             check_classification_targets(labels[foreign & ~np.isnan(labels)])
         return labels, slots, wrong
@@ -609,14 +617,14 @@ class OnlineLogisticRegression(OnlineClassifier):
                 label[0, self._slot_of_place()[place]] = 1.0
                 self._run_slots(row, label, ONE, np.empty((1, K)), self._open and self.classes_.size >= 2)
                 return
-        self.partial_fit(self._as_block(x), np.asarray(y)[None, :] if np.ndim(y) == 1 else [y], classes)
+        self.partial_fit(self._as_block(x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes)
 
     def _plain_row(self, x: Any) -> Array | None:
         """x as a block of one if it is a row of good numbers into which nothing has to be read: the usual case."""
         if "state_" not in self.__dict__ or "feature_names_in_" in self.__dict__ or not self._reader.is_plain:
             return None
-        row = np.array(x, dtype=np.float64) if type(x) is list else x
-        if not is_plain_row(row, self.n_features_in_):
+        row = plain_list(x) if type(x) is list else x
+        if row is None or not is_plain_row(row, self.n_features_in_):
             return None
         block: Array = row[None]
         return block if largest_square(block) <= reading.LARGEST**2 else None
@@ -624,9 +632,9 @@ class OnlineLogisticRegression(OnlineClassifier):
     def _as_block(self, x: Any) -> Any:
         if isinstance(x, dict):
             return [x]
-        if sparse.issparse(x):
-            return x
-        row = np.asarray(x, dtype=np.float64)
+        if sparse.issparse(x) or has_names(x):
+            return as_block(x)
+        row = as_floats(x, in_rows(getattr(self, "feature_names_in_", None)), masked=True)
         if hasattr(self, "state_") and row.shape != (self.n_features_in_,):
             raise BadRow(f"x has shape {row.shape}; this learner takes {self.n_features_in_} features.")
         return row.reshape(1, -1)
@@ -651,10 +659,10 @@ class OnlineLogisticRegression(OnlineClassifier):
 
     def _name_slot(self, label: Any) -> None:
         """The first slot without a class takes the label; `classes_` stays sorted where labels can be."""
-        labels = as_labels([*self.classes_.tolist(), label])
+        labels = as_classes([*self.classes_.tolist(), label])
         try:
             order = np.argsort(labels, kind="stable")
-        except TypeError:  # labels of several kinds have no order but that of appearance
+        except WITHOUT_ORDER:
             order = np.arange(labels.size)
         place = np.empty(labels.size, dtype=np.intp)
         place[order] = np.arange(labels.size)

@@ -25,11 +25,12 @@ from scipy import sparse
 
 from noregret._types import Array
 from noregret.errors import BadRow
+from noregret.forms import NUMERIC, as_number, is_missing
 from noregret.possible import require
 from noregret.validate import largest_square, writable
 
 LARGEST = 1e150  # its square is a number
-NO_NUMBERS = frozenset({complex, np.complex64, np.complex128, np.datetime64, np.timedelta64})  # though NumPy casts them
+
 NUMBER, CATEGORY, UNKNOWN = "number", "category", "unknown"  # the last: no value was learned yet
 
 
@@ -364,11 +365,6 @@ def _growth(reader: Reader, kinds: Sequence[str], since: dict[int, int], new: li
     return found
 
 
-def is_missing(value: Any) -> bool:
-    """None, NaN, and pandas' NA."""
-    return value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value))
-
-
 def missing(values: Any) -> np.ndarray:
     """Which values are missing."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
@@ -386,14 +382,15 @@ def as_numbers(values: Any) -> Array:
 
 
 def _may_be_numbers(values: Sequence[Any]) -> bool:
-    return isinstance(values, np.ndarray) or NO_NUMBERS.isdisjoint(map(type, values))
+    """Whether NumPy makes of these what a person would: it reads dates, and the text of numbers, as numbers too."""
+    if isinstance(values, np.ndarray):
+        return values.dtype.kind in NUMERIC
+    return {*map(type, values)} <= {float, int, bool, np.float64}
 
 
 def _number(value: Any) -> float:
-    if is_missing(value):
-        return math.nan
     try:
-        return math.inf if type(value) in NO_NUMBERS else float(value)
+        return as_number(value)
     except (TypeError, ValueError, OverflowError):
         return math.inf
 

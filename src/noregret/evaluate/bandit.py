@@ -20,6 +20,7 @@ from noregret.domains import Competition, Domain
 from noregret.errors import NoBound
 from noregret.evaluate.play import _bar, marks
 from noregret.evaluate.trace import ByName
+from noregret.forms import as_floats, in_rows
 from noregret.labels import Labels, as_labels
 from noregret.reductions.bandit_multiclass import BanditMulticlass
 
@@ -69,7 +70,7 @@ def play_bandit(
     field_ = {type(learners).__name__: learners} if single else dict(learners)
     if not field_:
         raise ValueError("there is no learner to play.")
-    rows = X.tocsr() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    rows = X.tocsr() if sparse.issparse(X) else as_floats(X, in_rows(None))
     labels = as_labels(y)
     if rows.ndim != 2 or rows.shape[0] != labels.size or not labels.size:
         raise ValueError(f"X has shape {rows.shape} and y {labels.shape}: give a label a row, one row or more.")

@@ -13,6 +13,7 @@ from sklearn.utils import check_consistent_length
 from noregret import validate
 from noregret._types import Array
 from noregret.domains import Domain, Octahedron, WholeSpace
+from noregret.forms import as_floats, in_rows
 from noregret.hindsight import dual, gradient, newton
 from noregret.hindsight.certificate import Record, Tangents
 from noregret.hindsight.design import Design
@@ -132,7 +133,7 @@ def game(X: Any, y: Any, loss: str, domain: Domain, regularization: float, sampl
         X = SparseRows.of(sparse.csr_array(X, dtype=np.float64)).to_scipy()
         X = sparse.csr_array(X)
     else:
-        X = np.ascontiguousarray(X, dtype=np.float64)
+        X = np.ascontiguousarray(as_floats(X, in_rows(None)))
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}: give an array of rows, at least one, with at least one column.")
     check_consistent_length(X, y)

@@ -19,12 +19,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import validate_data
 
 from noregret import possible, validate
 from noregret._types import Array
 from noregret.base import OnlineClassifier
 from noregret.domains import Competition
 from noregret.errors import BadRow
+from noregret.forms import as_block, as_floats, has_names, in_rows
 from noregret.interrupts import listen, pressed, uninterrupted
 from noregret.labels import Labels
 from noregret.tally import ROWS
@@ -197,7 +199,10 @@ class BanditLearner(TakesTurns, BaseEstimator, ABC):
 
     def _row(self, x: Any) -> Array:
         """One row as a block of length one, the caller's own no more."""
-        row = np.array(x.toarray().ravel() if sparse.issparse(x) else x, dtype=np.float64)
+        if has_names(x):
+            validate_data(self, as_block(x), reset="state_" not in vars(self), skip_check_array=True)
+        given = x.toarray().ravel() if sparse.issparse(x) else x
+        row = as_floats(given, in_rows(getattr(self, "feature_names_in_", None))).copy()
         d = vars(self).get("n_features_in_")
         if row.ndim != 1 or row.size != (d or max(row.size, 1)):
             raise BadRow(f"x has shape {row.shape}: give one row, {d or 'one or more'} features. Nothing was learned.")

@@ -17,6 +17,7 @@ All functions return *logarithms* of probabilities: a class of probability 1e-50
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -25,9 +26,24 @@ from scipy.stats import qmc
 from noregret._jit import kernel
 from noregret._types import Array
 from noregret.losses import sigmoid
+from noregret.second_order.smoothed_sigmoid import Smoother, log_normal_cdf, log_smoothed, smoothed, smoother
 
 ROOT2 = math.sqrt(2.0)
 ROOT2PI = math.sqrt(2.0 * math.pi)
+GRID = 2000.0  # quarter of the nodes up to which a grid is quicker than a line
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+REACH = 8.0  # deviations on either side of a peak: beyond, e^{-32} of it is left
+NOTHING = -30.0  # a panel whose logarithm is below this, relative to the peak, is left out
+LIKELY = -9.0  # where the logarithm of the integrand is larger than this, it need not be taken
+
+# The double-exponential rule on the unit interval, at steps 1/4, 1/8 and 1/16, each with the nodes that the one before
+# lacks: the distance of a node from the nearer end, which those of both halves share, and its weight at step 1.
+_LEVELS = [np.arange(12) / 4.0, np.arange(1, 24, 2) / 8.0, np.arange(1, 48, 2) / 16.0]
+_AT = np.concatenate(_LEVELS)
+LAST = np.cumsum([len(level) for level in _LEVELS])
+FROM_END = 1.0 / (1.0 + np.exp(math.pi * np.sinh(_AT)))
+SHARE = 0.25 * math.pi * np.cosh(_AT) / np.cosh(0.5 * math.pi * np.sinh(_AT)) ** 2
+SHARE[0] *= 0.5  # the middle, which both halves have
 
 
 @kernel
@@ -71,17 +87,6 @@ def log_mean_sigmoid(mu: float, s: float) -> float:
         total += math.exp(math.log(e / ((1.0 + e) * (1.0 + e))) + log_normal_cdf((mu - v) / s) - lead)
         v -= 0.5
     return lead + math.log(0.5 * total)
-
-
-@kernel
-def log_normal_cdf(x: float) -> float:
-    """log Phi(x)."""
-    if x > -30.0:
-        return math.log(0.5 * math.erfc(-x / ROOT2))
-    inverse = 1.0 / (x * x)
-    return (
-        -0.5 * x * x - math.log(-x * ROOT2PI) + math.log(1.0 - inverse * (1.0 - 3.0 * inverse * (1.0 - 5.0 * inverse)))
-    )
 
 
 @kernel
@@ -188,9 +193,8 @@ def three_classes(m: Array, Sigma: Array, H: Array, log_p: Array) -> None:
         C[a, 1] = s2 * (cos * H[a, 1] - sin * H[a, 0])
     h1 = grid_step(max(abs(C[0, 0] - C[1, 0]), abs(C[0, 0] - C[2, 0]), abs(C[1, 0] - C[2, 0])))
     h2 = grid_step(max(abs(C[0, 1] - C[1, 1]), abs(C[0, 1] - C[2, 1]), abs(C[1, 1] - C[2, 1])))
-    n1, n2 = int(7.5 / h1) + 1, int(7.5 / h2) + 1
-    if s1 < 60.0 and n1 * n2 < 60_000:
-        on_a_grid(m, C, h1, h2, n1, n2, log_p)
+    if (7.5 / h1 + 1.0) * (7.5 / h2 + 1.0) < GRID:
+        on_a_grid(m, C, h1, h2, int(7.5 / h1) + 1, int(7.5 / h2) + 1, log_p)
     else:
         along_a_line(m, C, log_p)
 
@@ -246,72 +250,147 @@ def normalise(log_p: Array) -> None:
 
 @kernel
 def along_a_line(m: Array, C: Array, log_p: Array) -> None:
-    """Three classes with large variance: class k against the other two, one integral inside another.
-
-    With w the difference of the other two logits and u the logit of k above their mean,
-    p_k = E sigmoid(u - log 2 cosh(w/2)). Given w, u is Gaussian: the inner integral is `mean_sigmoid`. The outer
-    integrand in w bends only at w = 0 and where its argument crosses 0, as sharply as the variances are
-    large: those places are made end points of panels, where the double-exponential rule crowds its nodes.
-    """
+    """Three classes with large variance: two of them by themselves, and the likeliest by what they leave."""
+    likeliest = 0
+    for k in range(1, 3):
+        if m[k] > m[likeliest]:
+            likeliest = k
+    left = 1.0
     for k in range(3):
-        i, j = (k + 1) % 3, (k + 2) % 3
-        u0 = m[k] - 0.5 * (m[i] + m[j])
-        w0 = m[i] - m[j]
-        cu1 = C[k, 0] - 0.5 * (C[i, 0] + C[j, 0])
-        cu2 = C[k, 1] - 0.5 * (C[i, 1] + C[j, 1])
-        cw1, cw2 = C[i, 0] - C[j, 0], C[i, 1] - C[j, 1]
-        sw = math.hypot(cw1, cw2)
-        if sw > 0.0:
-            slope = (cu1 * cw1 + cu2 * cw2) / sw  # of u in the standardised w
-            tau = abs(cu1 * cw2 - cu2 * cw1) / sw  # what is left of u's deviation
-        else:
-            slope = 0.0
-            tau = math.hypot(cu1, cu2)
-        ends = np.full(7, 8.5)
-        ends[0] = -8.5
-        found = 1
-        # t where w = 0, and where u0 + slope t - |w|/2 = 0 on either side
-        candidates = np.full(3, 9.0)
-        if sw > 0.0:
-            candidates[0] = -w0 / sw
-        if slope != 0.5 * sw:
-            candidates[1] = -(u0 - 0.5 * w0) / (slope - 0.5 * sw)
-        if slope != -0.5 * sw:
-            candidates[2] = -(u0 + 0.5 * w0) / (slope + 0.5 * sw)
-        for c in np.sort(candidates):
-            if -8.5 < c < 8.5:
-                ends[found] = c
-                found += 1
-        p = 0.0
-        for panel in range(found):
-            p += outer_panel(ends[panel], ends[panel + 1], u0, w0, slope, sw, tau)
-        # Jensen: log E softmax_k >= m_k - log sum exp(m + variance/2): a floor where p is lost to rounding
-        high = -np.inf
-        for a in range(3):
-            high = max(high, m[a] + 0.5 * (C[a, 0] ** 2 + C[a, 1] ** 2))
-        floor = m[k] - high - math.log(3.0)
-        log_p[k] = max(math.log(p), floor) if p > 0.0 else floor
-    normalise(log_p)
+        if k != likeliest:
+            log_p[k] = log_against_two(k, m, C)
+            left -= math.exp(log_p[k])
+    if left > 0.01:
+        log_p[likeliest] = math.log(left)
+    else:
+        log_p[likeliest] = log_against_two(likeliest, m, C)
+        normalise(log_p)
 
 
 @kernel
-def outer_panel(lower: float, upper: float, u0: float, w0: float, slope: float, sw: float, tau: float) -> float:
-    """The double-exponential rule for E mean_sigmoid(u0 + slope t - log 2 cosh((w0 + sw t)/2), tau) on a panel."""
-    half = 0.5 * (upper - lower)
-    if half <= 0.0:
-        return 0.0
-    total = 0.0
-    h = 1.0 / 16.0
-    for i in range(-58, 59):
-        x = 0.5 * math.pi * math.sinh(i * h)
-        # distance from the nearer end, exact even when tiny
-        from_end = 2.0 * half / (1.0 + math.exp(2.0 * abs(x)))
-        t = lower + from_end if x < 0.0 else upper - from_end
-        weight = half * 0.5 * math.pi * math.cosh(i * h) / math.cosh(x) ** 2
-        w = abs(w0 + sw * t)
-        log_cosh = 0.5 * w + math.log1p(math.exp(-w))
-        total += weight * math.exp(-0.5 * t * t) * mean_sigmoid(u0 + slope * t - log_cosh, tau)
-    return h * total / ROOT2PI
+def log_against_two(k: int, m: Array, C: Array) -> float:
+    """The log probability of class k against the other two: one integral along a line.
+
+    With w the difference of the other two logits and u the logit of k above their mean,
+    p_k = E sigmoid(u - log 2 cosh(w/2)). Given w, u is Gaussian: the inner integral is a smoothed sigmoid. The outer
+    integrand in w bends only at w = 0 and where its argument crosses 0, as sharply as the variances are
+    large: those places are made end points of panels, where the double-exponential rule crowds its nodes. It is
+    log-concave, and falls on both sides of its peak like a Gaussian or faster: for a rare class the panels are about
+    that peak, and everything is relative to it.
+    """
+    i, j = (k + 1) % 3, (k + 2) % 3
+    u0 = m[k] - 0.5 * (m[i] + m[j])
+    w0 = m[i] - m[j]
+    cu1 = C[k, 0] - 0.5 * (C[i, 0] + C[j, 0])
+    cu2 = C[k, 1] - 0.5 * (C[i, 1] + C[j, 1])
+    cw1, cw2 = C[i, 0] - C[j, 0], C[i, 1] - C[j, 1]
+    sw = math.hypot(cw1, cw2)
+    slope = 0.0
+    tau = math.hypot(cu1, cu2)
+    if sw > 0.0:
+        slope = (cu1 * cw1 + cu2 * cw2) / sw  # of u in the standardised w
+        tau = abs(cu1 * cw2 - cu2 * cw1) / sw  # what is left of u's deviation
+    line = Line(u0, w0, slope, sw, smoother(tau))
+    # the panels end where w = 0, and where u0 + slope t - |w|/2 = 0 on either side; and at the peak, which for large
+    # variances is near one of these, and sharper than the search for it is
+    peak = find_peak(line)
+    ends = np.full(6, peak)
+    if sw > 0.0:
+        ends[1] = -w0 / sw
+    if slope != 0.5 * sw:
+        ends[2] = -(u0 - 0.5 * w0) / (slope - 0.5 * sw)
+    if slope != -0.5 * sw:
+        ends[3] = -(u0 + 0.5 * w0) / (slope + 0.5 * sw)
+    top = log_integrand(line, peak)
+    for e in range(1, 4):
+        there = log_integrand(line, ends[e])
+        if there > top:
+            peak, top = ends[e], there
+    ends[4], ends[5] = -np.inf, np.inf
+    for e in range(6):
+        ends[e] = min(max(ends[e], peak - REACH), peak + REACH)
+    ends.sort()
+    p = 0.0
+    for e in range(5):
+        nearer = ends[e + 1] if ends[e + 1] <= peak else ends[e]
+        if ends[e + 1] > ends[e] and log_integrand(line, nearer) - top > NOTHING:
+            p += outer_panel(ends[e], ends[e + 1], line, top)
+    # Jensen: log E softmax_k >= m_k - log sum exp(m + variance/2): a floor where p is lost to rounding
+    high = -np.inf
+    for a in range(3):
+        high = max(high, m[a] + 0.5 * (C[a, 0] ** 2 + C[a, 1] ** 2))
+    floor = m[k] - high - math.log(3.0)
+    return max(top + math.log(p), floor) if p > 0.0 else floor
+
+
+class Line(NamedTuple):
+    """One class against the other two, along the standardised difference t of their logits."""
+
+    u0: float
+    w0: float
+    slope: float
+    sw: float
+    smoother: Smoother  # for what is left of the deviation of u
+
+
+@kernel
+def argument(line: Line, t: float) -> float:
+    """The mean of u - log 2 cosh(w/2) at t."""
+    w = abs(line.w0 + line.sw * t)
+    return line.u0 + line.slope * t - (0.5 * w + math.log1p(math.exp(-w)))
+
+
+@kernel
+def log_integrand(line: Line, t: float) -> float:
+    """What is integrated over t, less the constant."""
+    return log_smoothed(argument(line, t), line.smoother) - 0.5 * t * t
+
+
+@kernel
+def find_peak(line: Line) -> float:
+    """Where the logarithm of the integrand, which is concave, is largest, to 0.1: by golden section."""
+    # at the peak t is the slope of the rest
+    far = abs(line.slope) + 0.5 * line.sw
+    far = min(far, math.sqrt(-2.0 * min(log_integrand(line, 0.0), 0.0)))
+    lower, upper = -far, far
+    a, b = upper - GOLDEN * (upper - lower), lower + GOLDEN * (upper - lower)
+    at_a = log_integrand(line, a)
+    at_b = log_integrand(line, b)
+    for _ in range(60):
+        if upper - lower < 0.1:
+            break
+        if at_a > at_b:
+            upper, b, at_b = b, a, at_a
+            a = upper - GOLDEN * (upper - lower)
+            at_a = log_integrand(line, a)
+        else:
+            lower, a, at_a = a, b, at_b
+            b = lower + GOLDEN * (upper - lower)
+            at_b = log_integrand(line, b)
+    return 0.5 * (lower + upper)
+
+
+@kernel
+def outer_panel(lower: float, upper: float, line: Line, top: float) -> float:
+    """The double-exponential rule on a panel, for the integrand over exp(top).
+
+    Halving the step squares the error: where it was small, the next step is the last.
+    """
+    width = upper - lower
+    total, before, step, first = 0.0, 0.0, 0.25, 0
+    for last in LAST:
+        for i in range(first, last):
+            from_end = width * FROM_END[i]  # exact even when tiny
+            for t in (lower + from_end, upper - from_end):
+                if top > LIKELY:
+                    total += SHARE[i] * math.exp(-0.5 * t * t - top) * smoothed(argument(line, t), line.smoother)
+                else:
+                    total += SHARE[i] * math.exp(min(log_integrand(line, t) - top, 700.0))
+        found = width * step * total / ROOT2PI
+        if abs(found - before) < 1e-7:
+            break
+        before, step, first = found, 0.5 * step, last
+    return found
 
 
 @kernel

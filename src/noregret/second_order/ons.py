@@ -19,6 +19,7 @@ from noregret.interrupts import listen, uninterrupted
 from noregret.losses import softmax
 from noregret.second_order import panels
 from noregret.second_order.algebra import dot, norm
+from noregret.second_order.projection import project
 from noregret.second_order.roots import shrink
 from noregret.second_order.rounding import (
     ENERGY,
@@ -65,7 +66,10 @@ class ONS(OnlineClassifier):
 
     g the gradient of the loss at w and :math:`\Pi_A` the projection onto the ball in the norm of A, found exactly from
     one scalar equation. Two classes use the margin's d weights; more use (K-1) d reduced ones and the
-    Frobenius ball. A row that needs no projection costs :math:`O(N^2)` for N weights, one that does :math:`O(N^3)`.
+    Frobenius ball. A row costs :math:`O(N^2)` for N weights. One that needs a projection costs some more products with
+    P, a dozen where w is little outside of the ball. Where they would be more than 48, as where :math:`\varepsilon` and
+    the ball are so small that A is badly conditioned and w far outside, the eigenvectors of P are found, in
+    :math:`O(N^3)`.
 
     **Guarantee.** For every :math:`|w| \le B`:
     :math:`\frac{\gamma\varepsilon}{2}B^2 + \frac{N}{2\gamma}\ln(1 + nG^2/(N\varepsilon))` if
@@ -267,32 +271,6 @@ def forecast(w: Array, x: Array, H: Array, z: Array) -> None:
         reduced = dot(w[k * d : (k + 1) * d], x)
         for a in range(K):
             z[a] += H[a, k] * reduced
-
-
-@kernel
-def project(P: Array, w: Array, radius: float) -> None:
-    """The point of the ball nearest to w in the norm of A = P^{-1}.
-
-    It is (I + mu P)^{-1} w for the mu >= 0 that brings its norm to the radius. In the eigenbasis of P the norm
-    is explicit, and 1/norm - 1/radius is nearly linear in mu: Newton from mu = 0 rises to the root.
-    """
-    eigenvalues, vectors = np.linalg.eigh(P)
-    coordinates = vectors.T @ w
-    mu = 0.0
-    for _ in range(200):
-        square = 0.0
-        slope = 0.0
-        for i in range(w.size):
-            shrunk = coordinates[i] / (1.0 + mu * eigenvalues[i])
-            square += shrunk * shrunk
-            slope += shrunk * shrunk * eigenvalues[i] / (1.0 + mu * eigenvalues[i])
-        size = math.sqrt(square)
-        if size <= radius * (1.0 + 1e-15):
-            break
-        mu += (size / radius - 1.0) * square / slope
-    for i in range(w.size):
-        coordinates[i] /= 1.0 + mu * eigenvalues[i]
-    w[:] = vectors @ coordinates
 
 
 @kernel
