@@ -52,8 +52,8 @@ def test_first_order_floor_is_a_step_of_sgd():
 
 def test_either_form_can_be_forced(monkeypatch):
     X, y = floors.a_stream(40, 6, 2)
-    before, play, calls, found = floors.panels.pays, floors.panels.play, [], {}
-    monkeypatch.setattr(floors.panels, "play", lambda *given: calls.append(1) or play(*given))
+    before, begin, calls, found = floors.panels.pays, floors.panels.begin, [], {}
+    monkeypatch.setattr(floors.panels, "begin", lambda *given: calls.append(1) or begin(*given))
     for blocked in (False, True):
         with floors.in_panels(blocked):
             found[blocked] = AIOLI().predict_then_learn(X, y)
