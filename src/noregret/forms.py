@@ -21,7 +21,7 @@ from noregret.errors import BadRow
 Place = Callable[[tuple[int, ...]], str]  # from an index to words: "row 3, column 1 ('age')"
 
 NUMERIC = "biuf"  # kinds of dtypes that are numbers
-PLAIN = {float, np.float64}
+PLAIN = {float, int, np.float64}
 DATES = (np.datetime64, np.timedelta64, datetime.date, datetime.time, datetime.timedelta)
 NOT_REAL = (complex, np.complexfloating, *DATES)  # which `float` may yet take for a number
 UNLEARNED = "Nothing was learned from this call."
@@ -88,7 +88,10 @@ def readable_rows(X: Any, names: Sequence[str] | None, masked: bool = False, ins
 
 def plain_list(x: list[Any]) -> Array | None:
     """The numbers of a list, or None if it holds anything else."""
-    return np.array(x, dtype=np.float64) if {*map(type, x)} <= PLAIN else None
+    try:
+        return np.array(x, dtype=np.float64) if {*map(type, x)} <= PLAIN else None
+    except OverflowError:  # a whole number beyond floats
+        return None
 
 
 def has_names(x: Any) -> bool:
