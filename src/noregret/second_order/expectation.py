@@ -388,7 +388,8 @@ def outer_panel(lower: float, upper: float, line: Line, top: float) -> float:
                 else:
                     total += SHARE[i] * math.exp(min(log_integrand(line, t) - top, 700.0))
         found = width * step * total / ROOT2PI
-        if first > 0 and abs(found - before) < 3e-7:
+        off = abs(found - before)
+        if off < 3e-7 * found or (step < 0.25 and off < 1e-7):
             break
         before, step, first = found, 0.5 * step, last
     return found
