@@ -21,6 +21,7 @@ from noregret.errors import BadRow
 Place = Callable[[tuple[int, ...]], str]  # from an index to words: "row 3, column 1 ('age')"
 
 NUMERIC = "biuf"  # kinds of dtypes that are numbers
+PLAIN = {float, int, np.float64}
 DATES = (np.datetime64, np.timedelta64, datetime.date, datetime.time, datetime.timedelta)
 NOT_REAL = (complex, np.complexfloating, *DATES)  # which `float` may yet take for a number
 UNLEARNED = "Nothing was learned from this call."
@@ -52,6 +53,8 @@ def as_floats(given: Any, place: Place, masked: bool = False, instead: float | N
     """
     if type(given) is np.ndarray and given.dtype == np.float64:
         return given
+    if type(given) is list and (plain := plain_list(given)) is not None:
+        return plain
     array = _as_array(given, place, masked)
     if array.dtype.kind in NUMERIC:
         with np.errstate(over="ignore"):  # a larger float becomes infinity, which is refused by its place
@@ -85,7 +88,10 @@ def readable_rows(X: Any, names: Sequence[str] | None, masked: bool = False, ins
 
 def plain_list(x: list[Any]) -> Array | None:
     """The numbers of a list, or None if it holds anything else."""
-    return np.array(x, dtype=np.float64) if {*map(type, x)} <= {float, int, np.float64} else None
+    try:
+        return np.array(x, dtype=np.float64) if {*map(type, x)} <= PLAIN else None
+    except OverflowError:  # a whole number beyond floats
+        return None
 
 
 def has_names(x: Any) -> bool:

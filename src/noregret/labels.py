@@ -168,7 +168,8 @@ def _of_sequence(labels: list[Any]) -> np.ndarray:
     elif found.dtype.kind == "S":
         faithful = all(isinstance(label, bytes) and not label.endswith(b"\0") for label in labels)
     else:
-        faithful = found.dtype.kind not in "fc" or not _beyond_floats(labels, found)
+        masked = found.dtype.kind in "fc" and any(label is np.ma.masked for label in labels)
+        faithful = found.dtype.kind not in "fc" or not (masked or _beyond_floats(labels, found))
     return found if faithful else as_objects(labels)
 
 

@@ -67,7 +67,8 @@ class GAF(SurrogateClassifier):
     curvature : kappa of the quadratics: "sharp", "gaf", "aioli" (two classes), "folklore" (no proof) or a number.
     expectation : "quadrature" (two or three classes: exact to 1e-10 and 1e-8), "sobol" (the same scrambled Sobol
         points every round), "monte-carlo" (the text's: fresh draws every round), or "auto": quadrature where
-        there is one, else sobol.
+        there is one, else sobol. Quadrature of three classes costs about ten times as much for features so large that
+        the logits' deviations are beyond 5 or so.
     n_samples : points or draws a round.
     smoothing : mu of (1 - mu) p + mu / K, or "theory": the text's (K ln(n/delta) / n_samples)^(1/3), delta =
         1/n, at most
