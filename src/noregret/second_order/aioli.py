@@ -72,8 +72,8 @@ class AIOLI(SurrogateClassifier):
     virtual_weight : a. 1 is the text's; 1/2 halves the worst-case bound (and is what FOLKLORE does at K = 2).
     feature_bound : R. None lets each row use its own norm; a number is the papers' constant, and a row
         beyond it is refused.
-    precision : "double", or "single": P, nearly all of the memory and of the work, is then of float32, and forecasts
-        agree to about 1e-6; all sums, the certificate's too, stay of float64.
+    precision : "double", or "single" to store P, nearly all of the memory and of the work, in float32. Forecasts then
+        agree to about 1e-6, and the certificate is refused after a few hundred rows (docs/rounding.md).
 
     Attributes
     ----------

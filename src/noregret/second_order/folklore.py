@@ -45,8 +45,8 @@ class FOLKLORE(SurrogateClassifier):
     curvature : kappa of the quadratics: "sharp", "gaf", "aioli" (two classes), "folklore" (the text's, which is
         false: no certificate) or a number.
     feature_bound : R. None lets each row use its own norm; a row beyond a given one is refused.
-    precision : "double", or "single": P, nearly all of the memory and of the work, is then of float32, and forecasts
-        agree to about 1e-6; all sums, the certificate's too, stay of float64.
+    precision : "double", or "single" to store P, nearly all of the memory and of the work, in float32. Forecasts then
+        agree to about 1e-6, and the certificate is refused after a few hundred rows (docs/rounding.md).
 
     Attributes
     ----------

@@ -66,5 +66,7 @@ def shrink(S: Array, w: Array, phi: Array, f: Array, q: float, c: float, step: f
         rest -= part
         if rest <= 0.0:
             return
-        step = 0.0
+        step, before = 0.0, q
         q = direction(S, phi, f)
+        if q > 0.5 * before:  # what is left is rounding: no more digits to take (only rows beyond all promises)
+            return
