@@ -42,6 +42,7 @@ from noregret.base import OnlineLearner
 from noregret.domains import Ball, Box, Octahedron, Simplex, WholeSpace
 from noregret.first_order.learner import LinearLearner
 from noregret.first_order.schedules import AdaGrad, InverseRootStep, InverseTimeStep
+from noregret.second_order.rounding import ROOT, covariance
 
 # ---------------------------------------------------------------------- losses, from their definitions
 
@@ -504,8 +505,8 @@ def assert_sound(entry: Entry, learner: Any) -> None:
         return
     if entry.remembers:
         return
-    P = learner.state_.P
-    assert np.array_equal(P, P.T)
+    P = covariance(learner.state_.P, learner.state_.tally)
+    assert np.allclose(P, P.T, rtol=0.0, atol=0.0 if not learner.state_.tally[ROOT] else 1e-15 * np.abs(P).max())
     assert np.diagonal(P).min() >= -1e-10 / start_of(learner)
     if isinstance(entry.learner, ONS):
         assert np.linalg.norm(learner.state_.w) <= learner.radius * (1 + 1e-9)

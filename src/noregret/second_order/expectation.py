@@ -186,7 +186,8 @@ def three_classes(m: Array, Sigma: Array, H: Array, log_p: Array) -> None:
     spread = math.hypot(0.5 * (xx - yy), xy)
     s1 = math.sqrt(max(0.0, middle + spread))
     # the small eigenvalue as determinant over the large one: the difference middle - spread would cancel
-    s2 = math.sqrt(max(0.0, (xx * yy - xy * xy) / (middle + spread))) if s1 > 0.0 else 0.0
+    large = middle + spread
+    s2 = math.sqrt(max(0.0, (xx / large) * yy - (xy / large) * xy)) if s1 > 0.0 else 0.0
     C = np.empty((3, 2))
     for a in range(3):
         C[a, 0] = s1 * (cos * H[a, 0] + sin * H[a, 1])
@@ -288,8 +289,8 @@ def log_against_two(k: int, m: Array, C: Array) -> float:
     slope = 0.0
     tau = math.hypot(cu1, cu2)
     if sw > 0.0:
-        slope = (cu1 * cw1 + cu2 * cw2) / sw  # of u in the standardised w
-        tau = abs(cu1 * cw2 - cu2 * cw1) / sw  # what is left of u's deviation
+        slope = cu1 * (cw1 / sw) + cu2 * (cw2 / sw)  # of u in the standardised w
+        tau = abs(cu1 * (cw2 / sw) - cu2 * (cw1 / sw))  # what is left of u's deviation
     line = Line(u0, w0, slope, sw, smoother(tau))
     # the panels end where w = 0, and where u0 + slope t - |w|/2 = 0 on either side; and at the peak, which for large
     # variances is near one of these, and sharper than the search for it is

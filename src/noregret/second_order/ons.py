@@ -22,7 +22,6 @@ from noregret.second_order.algebra import dot, norm
 from noregret.second_order.projection import project
 from noregret.second_order.roots import shrink
 from noregret.second_order.rounding import (
-    ENERGY,
     MASS,
     ROOT,
     SUMS,
@@ -382,7 +381,7 @@ def run(
             product(P, g, V)
         growth, newton = update(P, w, leader, tally, U, g, V, weight[t], radius, gamma, epsilon)
         record(tally, weight[t], weight[t] * loss, growth, norm(x))
-        tally[ENERGY] += weight[t] * (math.log(K) + abs(z[0])) + abs(growth)
+        charge(tally, 0.0, 0.0, weight[t] * (math.log(K) + abs(z[0])) + abs(growth))
         tally[NEWTON] += newton
         if tally[ROOT] != 0.0:
             watch(P, tally)

@@ -31,7 +31,7 @@ from noregret._jit import kernel
 from noregret._types import Array
 from noregret.interrupts import listen, uninterrupted
 from noregret.second_order.algebra import Work, dot
-from noregret.second_order.rounding import ROOT, SPREAD, inflation, most_mass
+from noregret.second_order.rounding import ROOT, SPREAD, at_most, inflation, most_mass
 from noregret.second_order.surrogate import lift
 from noregret.tally import ROWS
 
@@ -108,7 +108,7 @@ def play(
                 done = by_panel(rows, panel)
                 finish(P, w, V0, panel, root)
                 if root and int(before).bit_length() < int(tally[ROWS]).bit_length():  # see `rounding.watch`
-                    tally[SPREAD] += tally[ROWS] * w.size * inflation(P)
+                    tally[SPREAD] = at_most(tally[SPREAD] + tally[ROWS] * w.size * inflation(P))
                 if not root and (r > 1 or done < len(x)):
                     mirror(P)
                 if done < len(x):

@@ -68,5 +68,5 @@ def shrink(S: Array, w: Array, phi: Array, f: Array, q: float, c: float, step: f
             return
         step, before = 0.0, q
         q = direction(S, phi, f)
-        if q > 0.5 * before:  # what is left is rounding: no more digits to take (only rows beyond all promises)
+        if not q <= 0.5 * before:  # what is left is rounding: no more digits to take (only rows beyond all promises)
             return

@@ -37,6 +37,7 @@ SUMS = TALLIES + 5
 FULL, FULL_IN_SINGLE = 1e7, 1e5
 SAFETY = 16.0
 MOST_UNSURE = 1e-2  # the largest theta at which anything is promised
+LARGEST = 1e300
 MOST_LOST = 1.0  # the most that rounding of the sums themselves may come to
 
 
@@ -47,11 +48,17 @@ def most_mass(P: Array) -> float:
 
 
 @inlined_kernel
+def at_most(total: float) -> float:
+    """A sum that stays a number, whatever the rows."""
+    return total if total < LARGEST else LARGEST
+
+
+@inlined_kernel
 def charge(tally: Array, mass: float, shift: float, energy: float) -> None:
     """Count what a row adds to the sums."""
-    tally[MASS] += mass
-    tally[SHIFT] += shift
-    tally[ENERGY] += energy
+    tally[MASS] = at_most(tally[MASS] + mass)
+    tally[SHIFT] = at_most(tally[SHIFT] + shift)
+    tally[ENERGY] = at_most(tally[ENERGY] + energy)
 
 
 @kernel
@@ -62,7 +69,7 @@ def begin_root(P: Array, tally: Array) -> None:
     until = 1.0
     while until < tally[ROWS] + 1.0:
         until *= 2.0
-    tally[SPREAD] += (until - tally[ROWS]) * P.shape[0] * inflation(P)
+    tally[SPREAD] = at_most(tally[SPREAD] + (until - tally[ROWS]) * P.shape[0] * inflation(P))
 
 
 @kernel
@@ -70,25 +77,25 @@ def watch(S: Array, tally: Array) -> None:
     """Look at the spread of the rows to come, at every row whose number is a power of two."""
     rows = int(tally[ROWS])
     if rows & (rows - 1) == 0:
-        tally[SPREAD] += rows * S.shape[0] * inflation(S)
+        tally[SPREAD] = at_most(tally[SPREAD] + rows * S.shape[0] * inflation(S))
 
 
 @inlined_kernel
 def note_jump(tally: Array, size: int, growth: float, mass: float) -> None:
     """Count a row of the root form that multiplies A along itself by 1 + growth: tau may be all of the mass."""
     if growth > 1.0 and tally[ROOT] != 0.0:
-        tally[SPREAD] += size * (size + tally[MASS] + mass)
+        tally[SPREAD] = at_most(tally[SPREAD] + size * (size + tally[MASS] + mass))
 
 
 @kernel
 def inflation(S: Array) -> float:
-    """tau = sum of P_ii A_ii for P = S S^T: the sum of the variance inflation factors; at most 1e300."""
+    """tau = sum of P_ii A_ii for P = S S^T: the sum of the variance inflation factors; at most `LARGEST`."""
     size = S.shape[0]
     M, scale = np.empty((size, size)), np.empty(size)
     for i in range(size):
         scale[i] = math.sqrt(dot(S[i], S[i]))
         if not scale[i] > 0.0:
-            return 1e300
+            return LARGEST
         for j in range(size):
             M[i, j] = S[i, j] / scale[i]
     for k in range(size):  # the inverse in place, by elimination with pivots in the column
@@ -97,7 +104,7 @@ def inflation(S: Array) -> float:
             if abs(M[i, k]) > abs(M[pivot, k]):
                 pivot = i
         if M[pivot, k] == 0.0:
-            return 1e300
+            return LARGEST
         for j in range(size):
             M[k, j], M[pivot, j] = M[pivot, j], M[k, j]
         first = 1.0 / M[k, k]
@@ -113,7 +120,7 @@ def inflation(S: Array) -> float:
     total = 0.0  # swapped columns do not change it
     for i in range(size):
         total += dot(M[i], M[i])
-    return min(total, 1e300)
+    return at_most(total)
 
 
 def check_matrix(P: Array, tally: Array, first: float, name: str = "P") -> None:

@@ -48,7 +48,7 @@ class Smoother(NamedTuple):
 @kernel
 def smoother(tau: float) -> Smoother:
     """For one tau."""
-    if tau >= EXPANDS:
+    if not tau < EXPANDS:
         nothing = np.empty(0)
         return Smoother(tau, nothing, nothing, nothing)
     poles = int(0.5 * (HIGHEST_POLE * tau / math.pi + 1.0))
@@ -65,7 +65,7 @@ def smoother(tau: float) -> Smoother:
 @kernel
 def smoothed(mu: float, by: Smoother) -> float:
     """g(mu), to 1e-14."""
-    if by.tau >= EXPANDS:
+    if by.rises.size + by.falls.size == 0:
         x = mu / by.tau
         return 0.5 * math.erfc(-x / ROOT2) - math.exp(-0.5 * x * x) / ROOT2PI * expansion(x, by.tau)
     g = on_nodes(math.exp(-min(max(mu, -600.0), 600.0)), by.falls)

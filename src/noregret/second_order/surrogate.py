@@ -51,6 +51,8 @@ from noregret.second_order.rounding import (
 )
 from noregret.tally import EXCESS, LOSS, ROWS, UNEVEN
 
+# What is added to Q, relative to its trace, so that rounding leaves it positive definite; and beyond any sensible Q.
+ROUNDED, ROUNDED_FAR, ABSURD = 1e-15, 1e-10, 1e12
 # A is found from its inverse up to this condition.
 MOST_CONDITION = 1e12
 
@@ -323,10 +325,15 @@ def look(V: Array, w: Array, x: Array, H: Array, root: bool, work: Work) -> floa
     V = P (I ⊗ x), or with `root` the rows S^T (I ⊗ x).
     """
     r, d = V.shape[0], x.size
+    trace = 0.0
     for k in range(r):
         work.small[k] = dot(w[k * d : (k + 1) * d], x)
         for l in range(k + 1):
             work.M[k, l] = dot(V[k], V[l]) if root else dot(V[k, l * d : (l + 1) * d], x)
+        trace += work.M[k, k]
+    if root:  # products of rows of F are positive definite but for their rounding
+        for k in range(r):
+            work.M[k, k] += (ROUNDED if trace < ABSURD else ROUNDED_FAR) * trace
     lift(work, H)
     return math.sqrt(dot(x, x))
 
