@@ -26,6 +26,7 @@ from noregret.second_order.rounding import (
     ROOT,
     SUMS,
     allowance,
+    at_most,
     begin_root,
     charge,
     most_mass,
@@ -282,6 +283,7 @@ def step_lengths(q: float, ahead: float, weight: float, gamma: float) -> tuple[f
     # the lower quadratic at the leader has slope weight (1 + gamma ahead) along g; A's inverse there is (2/gamma) P
     half_slope = 0.5 * weight * (1.0 + gamma * ahead)
     growth = half_slope * half_slope * (2.0 / gamma) * q * shrink - weight * ahead * (1.0 + 0.5 * gamma * ahead)
+    growth = at_most(growth)  # a number for any row; where it is this large, nothing is promised
     newton = 0.5 * weight * weight * q * shrink / gamma
     return -weight / gamma * shrink, -half_slope * (2.0 / gamma) * shrink, math.sqrt(weight * shrink), growth, newton
 
