@@ -50,7 +50,7 @@ def most_mass(P: Array) -> float:
 @inlined_kernel
 def at_most(total: float) -> float:
     """A sum that stays a number, whatever the rows."""
-    return total if total < LARGEST else LARGEST
+    return total if abs(total) < LARGEST else LARGEST
 
 
 @inlined_kernel

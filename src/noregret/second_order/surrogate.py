@@ -44,6 +44,7 @@ from noregret.second_order.rounding import (
     SHIFT,
     SPREAD,
     SUMS,
+    at_most,
     begin_root,
     check_matrix,
     covariance,
@@ -417,7 +418,7 @@ def weigh(
             term = 0.25 * weight * (p[a] - y[a]) * Q[a, b] * pulled[b]
             growth += term
             terms += abs(term)
-    return growth, terms, weight * kappa * mass * square / lam, K * shift
+    return at_most(growth), terms, weight * kappa * mass * square / lam, K * shift
 
 
 @kernel
