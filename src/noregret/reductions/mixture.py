@@ -17,6 +17,7 @@ from noregret.base import OnlineClassifier, OnlineLearner
 from noregret.domains import Ball, Competition, RowBall, WholeSpace
 from noregret.errors import NoBound, NoCertificate
 from noregret.interrupts import uninterrupted
+from noregret.labels import Labels
 from noregret.reductions import stack
 from noregret.reductions.ensemble import Ensemble
 from noregret.tally import LOSS, TALLIES, record, require_unit_weights
@@ -146,6 +147,11 @@ class Mixture(Ensemble):
         return self
 
     # ------------------------------------------------------------------ the numbers, and the start
+
+    def _meet_classes(self, labels: Labels) -> None:
+        for i, learner in enumerate(self._members):
+            _require_log_loss(i, learner)
+        super()._meet_classes(labels)
 
     def _begin(self, n_features: int) -> None:
         members = stack.begin(self._members, self._labels, self)
