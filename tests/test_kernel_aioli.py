@@ -110,7 +110,7 @@ def test_the_exact_form_grows_by_a_row_a_row() -> None:
     X, y, weight = rows(50, 3)
     learner = KernelAIOLI().fit(X, y, sample_weight=weight)
     n = np.count_nonzero(weight)
-    assert [len(array) for array in learner.state_] == [n, n, n * (n + 1) // 2, n, 10]
+    assert [len(array) for array in learner.state_] == [n, n, n * (n + 1) // 2, n, 11]
     L = np.zeros((n, n))
     L[np.tril_indices(n)] = learner.state_.triangle
     s, lam = learner.state_.roots, 0.01

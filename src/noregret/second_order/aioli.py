@@ -23,7 +23,18 @@ from noregret.second_order.forecasts import solve_margin, tanh_of_half
 from noregret.second_order.learner import Constants, SurrogateClassifier
 from noregret.second_order.panels import coefficients, look_at_one
 from noregret.second_order.roots import shrink
-from noregret.second_order.rounding import MASS, ROOT, begin_root, charge, most_mass, note_jump, watch
+from noregret.second_order.rounding import (
+    ENERGY,
+    MASS,
+    ROOT,
+    SHIFT,
+    at_most,
+    begin_root,
+    charge,
+    most_mass,
+    note_jump,
+    watch,
+)
 from noregret.second_order.surrogate import (
     Four,
     flush_one,
@@ -237,7 +248,7 @@ def lengths(q: float, a: float, T: float, y: float, kappa: float, weight: float)
 def move(w: Array, v: Array, u: Array, q: float, c: float, step: float) -> None:
     """w += step v, and u is what P is to be folded with."""
     grown = 1.0 + c * q
-    root = math.sqrt(c) * math.sqrt(grown) / grown  # sqrt(c / grown), the roots and the division side by side
+    root = math.sqrt(c / grown)
     for i in range(w.size):
         w[i] += step * v[i]
         u[i] = root * v[i]
@@ -283,7 +294,8 @@ def run(
     if tally[ROOT] != 0.0:
         run_by_root(P, w, tally, X, Y, weight, lam, radius, code, number, feature_bound, a, out, 0)
         return
-    v, u, most = np.empty(w.size), np.zeros(w.size), most_mass(P)
+    v, u, most, per_square = np.empty(w.size), np.zeros(w.size), most_mass(P), 1.0 / lam
+    all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
     done = X.shape[0]
     for t in range(X.shape[0]):
         if four is None:
@@ -302,17 +314,20 @@ def run(
             continue
         y = Y[t, 1]
         c, step, growth, terms = lengths(q, a, T, y, kap, weight[t])
-        mass = c * square / lam
-        if tally[MASS] + mass > most:
+        mass = all_mass + c * square * per_square
+        if mass > most:
             u[:] = 0.0
             done = t
             break
-        loss = log_loss(margin, T, y)
         move(w, v, u, q, c, step)
-        count(tally, weight[t], loss, m, growth, terms, square, mass, step * step * q)
+        record(tally, weight[t], weight[t] * log_loss(margin, T, y), growth, size)
+        all_mass = mass
+        shift += step * step * q
+        energy += weight[t] * (LOG_2 + abs(m)) + terms
     if four is not None:
         put_back(P, four)
     flush_one(P, u)
+    tally[MASS], tally[SHIFT], tally[ENERGY] = all_mass, at_most(shift), at_most(energy)
     if done < X.shape[0]:
         begin_root(P, tally)
         run_by_root(P, w, tally, X, Y, weight, lam, radius, code, number, feature_bound, a, out, done)
@@ -432,11 +447,14 @@ def learn_row(P: Array, w: Array, tally: Array, x: Array, y: int, numbers: Array
     size = math.sqrt(square)
     kap = kappa(int(numbers[CODE]), numbers[NUMBER], 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
     c, step, growth, terms = lengths(q, a, T, float(y), kap, 1.0)
-    mass = c * square / lam
-    if tally[MASS] + mass > most_mass(P):
+    mass = tally[MASS] + c * square * (1.0 / lam)
+    if mass > most_mass(P):
         return False
     move(w, v, u, q, c, step)
-    count(tally, 1.0, log_loss(margin, T, float(y)), m, growth, terms, square, mass, step * step * q)
+    record(tally, 1.0, log_loss(margin, T, float(y)), growth, size)
+    tally[MASS] = mass
+    tally[SHIFT] = at_most(tally[SHIFT] + step * step * q)
+    tally[ENERGY] = at_most(tally[ENERGY] + (LOG_2 + abs(m) + terms))
     flush_one(P, u)
     return True
 

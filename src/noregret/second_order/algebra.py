@@ -24,6 +24,15 @@ def dot(a: Array, b: Array) -> float:
 
 
 @kernel
+def trace(M: Array) -> float:
+    """The sum of the diagonal."""
+    total = 0.0
+    for i in range(M.shape[0]):
+        total += M[i, i]
+    return total
+
+
+@kernel
 def norm(x: Array) -> float:
     """|x|"""
     return math.sqrt(dot(x, x))

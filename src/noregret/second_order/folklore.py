@@ -12,7 +12,7 @@ from noregret._types import Array
 from noregret.domains import Competition, RowBall
 from noregret.losses import softmax
 from noregret.second_order import panels
-from noregret.second_order.algebra import Work, distance, dot, workspace
+from noregret.second_order.algebra import Work, distance, dot, trace, workspace
 from noregret.second_order.curvature import kappa
 from noregret.second_order.forecasts import solve_logits
 from noregret.second_order.learner import SurrogateClassifier
@@ -147,7 +147,8 @@ def meet(
     growth, terms, mass, shift = weigh(y, kap, weight, size * size, lam, work)
     if tally[MASS] + mass > digits[0] or weight * kap * digits[2] > digits[1]:
         return False
-    note_jump(tally, n_weights, weight * kap * np.trace(work.Q), mass)
+    if tally[ROOT] != 0.0:
+        note_jump(tally, n_weights, weight * kap * trace(work.Q), mass)
     record(tally, weight, weight * loss, growth, size)
     charge(tally, mass, shift, weight * math.log(z.size) + terms)
     return True

@@ -14,7 +14,7 @@ from noregret.domains import Ball, Competition
 from noregret.errors import NoBound
 from noregret.losses import softmax
 from noregret.second_order import panels
-from noregret.second_order.algebra import Work, distance, dot, workspace
+from noregret.second_order.algebra import Work, distance, dot, trace, workspace
 from noregret.second_order.curvature import kappa
 from noregret.second_order.expectation import (
     fresh_points,
@@ -268,7 +268,8 @@ def meet(
     growth, terms, mass, shift = weigh(y, kap, weight, size * size, lam, work)
     if tally[MASS] + mass > digits[0] or weight * kap * digits[2] > digits[1]:
         return False
-    note_jump(tally, n_weights, weight * kap * np.trace(work.Q), mass)
+    if tally[ROOT] != 0.0:
+        note_jump(tally, n_weights, weight * kap * trace(work.Q), mass)
     record(tally, weight, weight * suffered, growth + weight * (suffered - at_point), size)
     charge(tally, mass, shift, weight * math.log(y.size) + terms)
     return True

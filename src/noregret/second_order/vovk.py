@@ -21,10 +21,13 @@ from noregret.second_order.algebra import dot
 from noregret.second_order.panels import coefficients, look_at_one
 from noregret.second_order.roots import shrink
 from noregret.second_order.rounding import (
+    ENERGY,
     MASS,
     ROOT,
+    SHIFT,
     SUMS,
     allowance,
+    at_most,
     begin_root,
     charge,
     most_mass,
@@ -223,7 +226,8 @@ def run(
     if tally[ROOT] != 0.0:
         run_by_root(P, w, tally, X, Y, weight, lam, out, 0)
         return
-    v, u, most = np.empty(w.size), np.zeros(w.size), most_mass(P)
+    v, u, most, per_square = np.empty(w.size), np.zeros(w.size), most_mass(P), 1.0 / lam
+    all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
     done = X.shape[0]
     for t in range(X.shape[0]):
         if four is None:
@@ -235,17 +239,23 @@ def run(
         if weight[t] == 0.0:
             u[:] = 0.0
             continue
-        mass = weight[t] * square / lam
-        if tally[MASS] + mass > most:
+        mass = all_mass + weight[t] * square * per_square
+        if mass > most:
             u[:] = 0.0
             done = t
             break
         step, rise = lengths(m, q, Y[t], weight[t])
         move(w, v, u, q, weight[t], step)
-        count(tally, weight[t], Y[t], out[t], rise, square, mass, step * step * q)
+        loss = weight[t] * (Y[t] - out[t]) ** 2
+        record(tally, weight[t], loss, loss - rise, math.sqrt(square))
+        tally[HIGHEST] = max(tally[HIGHEST], abs(Y[t]))
+        all_mass = mass
+        shift += step * step * q
+        energy += weight[t] * Y[t] * Y[t]
     if four is not None:
         put_back(P, four)
     flush_one(P, u)
+    tally[MASS], tally[SHIFT], tally[ENERGY] = all_mass, at_most(shift), at_most(energy)
     if done < X.shape[0]:
         begin_root(P, tally)
         run_by_root(P, w, tally, X, Y, weight, lam, out, done)
