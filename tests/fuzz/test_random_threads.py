@@ -249,7 +249,7 @@ def predict_from_frozen_states() -> None:
 
 def test_predicting_writes_nothing():
     """Not even for a moment: the arrays are read-only, in plain Python, which minds."""
-    program = "import test_threads; test_threads.predict_from_frozen_states()"
+    program = "import test_random_threads; test_random_threads.predict_from_frozen_states()"
     folder = Path(__file__).parent
     given = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
     done = subprocess.run([sys.executable, "-c", program], env=given, capture_output=True, text=True, timeout=120)
