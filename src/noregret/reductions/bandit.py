@@ -27,7 +27,7 @@ from noregret.base import OnlineClassifier
 from noregret.domains import Competition
 from noregret.errors import BadRow
 from noregret.forms import as_block, as_floats, has_names, in_rows
-from noregret.interrupts import listen, pressed, uninterrupted
+from noregret.interrupts import listen, uninterrupted
 from noregret.labels import Labels
 from noregret.tally import ROWS
 from noregret.turns import TakesTurns
@@ -113,21 +113,19 @@ class BanditLearner(TakesTurns, BaseEstimator, ABC):
                     "then act again. Nothing was changed."
                 )
             self._check(row)
+            explore, p = self._policy(row)
+            # a generator for each round, from the seed and its number: there is none to save
+            rng = np.random.default_rng([self._seed, self.rounds_])
+            exploring = bool(rng.random() < explore)
+            k = int(rng.integers(p.size)) if exploring else drawn(p, rng.random())
+            probability = float(explore / p.size + (1.0 - explore) * p[k])
+            listen()  # the last moment at which the round can be left as if it had not been asked for
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        explore, p = self._policy(row)
-        # a generator for each round, from the seed and its number: there is none to save
-        rng = np.random.default_rng([self._seed, self.rounds_])
-        exploring = bool(rng.random() < explore)
-        k = int(rng.integers(p.size)) if exploring else drawn(p, rng.random())
-        probability = float(explore / p.size + (1.0 - explore) * p[k])
         self.state_.x[:] = row[0]
         self.state_.pending[:] = 1.0, k, probability, exploring
-        if pressed():  # who is interrupted does not learn the action
-            self._close()
-            listen()
         return self.classes_[k], probability
 
     def feedback(self, x: Any, action: Any, correct: bool) -> None:
