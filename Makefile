@@ -29,4 +29,4 @@ bench:  ## measure the learners against floors and rivals: docs/benchmarks.md, i
 	$(PYTHON) -m benchmarks --write
 
 fuzz:  ## random cases over every public learner, SECONDS per test (20 by default)
-	NOREGRET_FUZZ_SECONDS=$(or $(SECONDS),20) $(PYTHON) -m pytest tests/fuzz
+	REGRETLESS_FUZZ_SECONDS=$(or $(SECONDS),20) $(PYTHON) -m pytest tests/fuzz

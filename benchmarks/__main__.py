@@ -1,7 +1,7 @@
 """Speed: learners against their floors and against others, growth, cold start, quality per second.
 
     python -m benchmarks --quick                      # a minute: small sizes, figures that mean little
-    NOREGRET_DATA=folder python -m benchmarks --write # ten minutes, of a machine that does nothing else
+    REGRETLESS_DATA=folder python -m benchmarks --write # ten minutes, of a machine that does nothing else
     python -m benchmarks --only a,c
 
 Prints the sections, and with --write puts them into docs/benchmarks.json and the speed part of docs/benchmarks.md;
@@ -33,7 +33,7 @@ Every figure stands beside what it is to be compared with, taken in the same run
 time of the repeats is given, with the median in brackets, so that the noise of the machine can be seen. BLAS has one
 thread, as the compiled loops have. All figures are in docs/benchmarks.json. Made by
 
-    NOREGRET_DATA=folder python -m benchmarks --write
+    REGRETLESS_DATA=folder python -m benchmarks --write
 """
 
 

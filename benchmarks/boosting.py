@@ -13,7 +13,7 @@ import time
 import numpy as np
 from sklearn.datasets import load_digits
 
-from noregret import OnlineBoosting
+from regretless import OnlineBoosting
 
 
 def microseconds(learner: OnlineBoosting, X: np.ndarray, y: np.ndarray, n_classes: int) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from noregret._types import Array
+from regretless.core.types import Array
 
 FEATURES = 1 << 18
 NONZEROS = 100

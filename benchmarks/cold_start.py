@@ -2,11 +2,11 @@
 
 Each script runs in its own process, in turns; CPU seconds (user and system, of all its threads) and wall seconds
 are those of the whole process, less nothing: the bare interpreter is the first line. The first forecast is of a
-learner that has learned two rows. noregret keeps compiled code on disk: the full run starts with an empty folder, so
+learner that has learned two rows. regretless keeps compiled code on disk: the full run starts with an empty folder, so
 that the first process compiles, and those after it find everything there; they count what they compile.
 
-scikit-learn, of which every learner is an estimator, imports pandas where it is installed. `pip install noregret` does
-not install it, so it is hidden from all but the lines that name it.
+scikit-learn, of which every learner is an estimator, imports pandas where it is installed. `pip install regretless`
+does not install it, so it is hidden from all but the lines that name it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import noregret
+import regretless
 from benchmarks.page import goal, table
 from benchmarks.timing import progress
 
@@ -38,7 +38,7 @@ sys.meta_path.insert(0, Hidden())
 PLAY = """
 import numpy as np
 from numba.core import event
-from noregret import {name}
+from regretless import {name}
 with event.install_recorder("numba:compile") as compiled:
     learner = {name}()
     learner.partial_fit(np.eye(2), [0, 1])
@@ -48,7 +48,7 @@ print(len(compiled.buffer) // 2)
 SCRIPTS = {
     "Python alone": "",
     "import numpy": "import numpy",
-    "import noregret": "import noregret",
+    "import regretless": "import regretless",
     "AIOLI, first forecast": WITHOUT_PANDAS + PLAY.format(name="AIOLI"),
     "AIOLI, first forecast, with pandas": PLAY.format(name="AIOLI"),
     "OnlineLogisticRegression, first forecast": WITHOUT_PANDAS + PLAY.format(name="OnlineLogisticRegression"),
@@ -70,7 +70,7 @@ model.partial_fit(np.eye(2), [0, 1], classes=[0, 1])
 model.predict_proba(np.eye(2))
 """,
 }
-IMPORT, FIRST = 0.3, 1.5  # CPU seconds wanted of `import noregret`, and of all until a first forecast
+IMPORT, FIRST = 0.3, 1.5  # CPU seconds wanted of `import regretless`, and of all until a first forecast
 
 
 class Start(NamedTuple):
@@ -81,11 +81,11 @@ class Start(NamedTuple):
 
 def start(script: str, cache: Path | None) -> Start:
     """Run a script in a process of its own."""
-    package = str(Path(noregret.__file__).parent.parent)
+    package = str(Path(regretless.__file__).parent.parent)
     found = os.environ.get("PYTHONPATH")
     env = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{found}" if found else package}
     if cache is not None:
-        env["NOREGRET_CACHE_DIR"] = str(cache)
+        env["REGRETLESS_CACHE_DIR"] = str(cache)
     before, started = os.times(), time.perf_counter()
     done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=600)
     wall, after = time.perf_counter() - started, os.times()
@@ -128,7 +128,7 @@ def measure(quick: bool) -> dict[str, Any]:
 
 
 def goals(lines: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    found = [goal("`import noregret`, CPU", lines["import noregret"]["cpu_s"], IMPORT, False, "s")]
+    found = [goal("`import regretless`, CPU", lines["import regretless"]["cpu_s"], IMPORT, False, "s")]
     for name, line in lines.items():
         if line["compiled"] is not None and "pandas" not in name:
             found.append(goal(f"{name} from cached code, CPU", line["cpu_s"], FIRST, False, "s"))
@@ -149,7 +149,7 @@ def markdown(result: dict[str, Any]) -> list[str]:
     return [
         "Whole processes, interpreter included, least and median of the repeats in turns. Compiled code is kept on",
         "disk: the very first process makes it, later ones load it. scikit-learn imports pandas where it is installed",
-        "(noregret does not install it): it is hidden but for the line that says so, and for River, which needs it.",
+        "(regretless does not install it): it is hidden but for the line that says so, and for River, which needs it.",
         *(f"{name} was not installed." for name in result["missing"]),
         "",
         *table(heads, body),

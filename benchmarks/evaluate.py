@@ -18,7 +18,7 @@ import tracemalloc
 import numpy as np
 from sklearn.base import clone
 
-from noregret import AIOLI, FOLKLORE, OGD, play
+from regretless import AIOLI, FOLKLORE, OGD, play
 
 
 def stream(n: int, d: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,7 @@ from benchmarks.machine import SIDE, matrix_product
 from benchmarks.page import goal, least_and_median, nanoseconds, table
 from benchmarks.plain_folklore import PlainFolklore
 from benchmarks.timing import Contender, in_turns, ratio
-from noregret import (
+from regretless import (
     AIOLI,
     FOLKLORE,
     GAF,
@@ -40,9 +40,9 @@ from noregret import (
     StronglyConvexOGD,
     VovkAzouryWarmuth,
 )
-from noregret._jit import FUSED
-from noregret._types import Array
-from noregret.second_order import panels
+from regretless.core.jit import FUSED
+from regretless.core.types import Array
+from regretless.learners.second_order import panels
 
 TITLE = "Against the floor"
 # As the library compiles, but never from a disk cache, which does not look at the files of this folder.

@@ -18,7 +18,7 @@ from benchmarks.clicks import clicks
 from benchmarks.floors import a_stream, in_panels, loop
 from benchmarks.page import goal, nanoseconds, table
 from benchmarks.timing import Contender, in_turns
-from noregret import AIOLI, FOLKLORE, GAF, OGD, ONS, LinearizedFTRL, OnlineLogisticRegression, VovkAzouryWarmuth
+from regretless import AIOLI, FOLKLORE, GAF, OGD, ONS, LinearizedFTRL, OnlineLogisticRegression, VovkAzouryWarmuth
 
 TITLE = "Growth"
 

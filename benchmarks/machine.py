@@ -13,9 +13,9 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from benchmarks.timing import Contender
-from noregret._types import Array
+from regretless.core.types import Array
 
-PACKAGES = ("noregret", "numpy", "scipy", "numba", "scikit-learn", "river", "vowpalwabbit")
+PACKAGES = ("regretless", "numpy", "scipy", "numba", "scikit-learn", "river", "vowpalwabbit")
 SIDE = 1000  # of the matrices whose product gives the machine's rate
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret import AIOLI, best_in_hindsight, fit_sharded
-from noregret.domains import Ball
+from regretless import AIOLI, best_in_hindsight, fit_sharded
+from regretless.theory.domains import Ball
 
 N, D, RADIUS = 65_536, 10, 5.0
 SHARDS = (2, 4, 8, 16, 32, 64)

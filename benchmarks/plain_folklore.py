@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp, softmax, wrightomega
 
-from noregret._types import Array
+from regretless.core.types import Array
 
 
 def basis(n_classes: int) -> Array:

@@ -1,14 +1,14 @@
 """Log loss of OnlineLogisticRegression, nothing tuned, against River, Vowpal Wabbit and scikit-learn's SGD.
 
     python -m benchmarks.quality --streams iris wine breast_cancer        # a minute
-    NOREGRET_DATA=folder python -m benchmarks.quality --cache rivals.json --write
+    REGRETLESS_DATA=folder python -m benchmarks.quality --cache rivals.json --write
 
 Every row is forecast before its label is used; the figure is the mean of -ln(probability of the true class), clipped
 at 1e-15 for everybody, over all rows, and then over several orders of the rows (or draws, where the stream is drawn).
 Everybody gets the columns as they come and is told the classes. Rivals play with their defaults, and tuned: the best in
 hindsight of a grid of learning rates, the default included, which is more than anybody knows while a stream is running.
 
-noregret: `OnlineLogisticRegression(classes=...)` and `predict_then_learn`.
+regretless: `OnlineLogisticRegression(classes=...)` and `predict_then_learn`.
 River: `StandardScaler() | LogisticRegression()`, or `SoftmaxRegression()` for more than two classes. Rows are forecast
 with the scaler as it was before them, as its pipeline does it. It is plain Python: on long streams the grid is played
 on the first rows (20,000, or fewer where there are many features and classes), and the best three of it on all rows.
@@ -18,7 +18,7 @@ scikit-learn: `SGDClassifier(loss="log_loss")` behind a `StandardScaler` that ha
 one row at a time up to 4,000 rows, and ten at a time beyond (its calls cost more than its steps).
 
 Streams: scikit-learn's data sets, drawn ones, and public data sets in svmlight form from the folder that the
-environment variable NOREGRET_DATA names. The losses of rivals are kept in the file given by --cache.
+environment variable REGRETLESS_DATA names. The losses of rivals are kept in the file given by --cache.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from scipy.special import expit, softmax
 from threadpoolctl import threadpool_limits
 
 from benchmarks import page
-from noregret import OnlineLogisticRegression
-from noregret._types import Array
-from noregret.streams import adversarial
+from regretless import OnlineLogisticRegression
+from regretless.core.types import Array
+from regretless.streams import adversarial
 
 FILES = {
     "vehicle": "vehicle.scale",
@@ -91,7 +91,7 @@ def bundled(name: str, seed: int, passes: int = 1) -> Rows:
 def from_file(name: str, seed: int) -> Rows:
     from sklearn.datasets import load_svmlight_file
 
-    X, y = load_svmlight_file(str(Path(os.environ["NOREGRET_DATA"]) / FILES[name]))
+    X, y = load_svmlight_file(str(Path(os.environ["REGRETLESS_DATA"]) / FILES[name]))
     if name == "elec2":  # in time order
         return Rows(X.toarray(), np.unique(y, return_inverse=True)[1], 2)
     return shuffled(X.toarray(), y, seed)
@@ -146,7 +146,7 @@ STREAMS: dict[str, Callable[[int], Rows]] = {
 
 
 def is_there(name: str) -> bool:
-    return name not in FILES or (Path(os.environ.get("NOREGRET_DATA", "/nowhere")) / FILES[name]).exists()
+    return name not in FILES or (Path(os.environ.get("REGRETLESS_DATA", "/nowhere")) / FILES[name]).exists()
 
 
 # ---------------------------------------------------------------------- the players: probabilities of the true class
@@ -157,7 +157,7 @@ def mean_loss(p: Any) -> float:
     return float(-np.mean(np.log(np.clip(np.nan_to_num(np.asarray(p, dtype=np.float64)), 1e-15, 1.0))))
 
 
-def noregret(rows: Rows) -> float:
+def regretless(rows: Rows) -> float:
     p = OnlineLogisticRegression(classes=list(range(rows.K))).predict_then_learn(rows.X, rows.y)
     return mean_loss(p[np.arange(rows.y.size), rows.y])
 
@@ -343,10 +343,10 @@ def compare(name: str, n_orders: int, n_rows: int | None, rivals: list[Rival], t
     seeds = 1 if n > LONG or n * rows.K > WIDE or name == "elec2" else n_orders
     orders = [rows, *(first(STREAMS[name](seed), n_rows) for seed in range(1, seeds))]
     started = time.perf_counter()
-    ours = float(np.mean([noregret(one) for one in orders]))
+    ours = float(np.mean([regretless(one) for one in orders]))
     seconds = time.perf_counter() - started
     print(f"\n{name}: {n:,} rows, {d} features, {rows.K} classes, {seeds} order{'s' * (seeds > 1)}")
-    print(f"  {'noregret':8} {ours:.5f}   ({seconds:.0f} s)", flush=True)
+    print(f"  {'regretless':8} {ours:.5f}   ({seconds:.0f} s)", flush=True)
     defaults, best = {}, {}
     for rival in rivals:
         started = time.perf_counter()
@@ -372,7 +372,7 @@ def compare(name: str, n_orders: int, n_rows: int | None, rivals: list[Rival], t
 
 def table(lines: list[Line]) -> list[str]:
     """The table as Markdown, which reads well on a terminal too."""
-    heads = ["stream", "rows", "orders", "features", "classes", "noregret"]
+    heads = ["stream", "rows", "orders", "features", "classes", "regretless"]
     heads += ["best default rival", "loss", "ratio", "", "best tuned rival", "loss", "ratio", ""]
     body = []
     for line in lines:
@@ -434,10 +434,10 @@ as they come. A rival's default is what its makers chose; "tuned" is the best in
   rows, ten at a time beyond.
 
 Streams: iris, wine, breast_cancer and digits are scikit-learn's, raw. vehicle to shuttle are public data sets in
-svmlight form (`NOREGRET_DATA` names their folder), shuffled but for elec2, which is in time order. The others are
+svmlight form (`REGRETLESS_DATA` names their folder), shuffled but for elec2, which is in time order. The others are
 drawn: `benchmarks/quality.py` says how. Made by
 
-    NOREGRET_DATA=folder python -m benchmarks.quality --cache rivals.json --write
+    REGRETLESS_DATA=folder python -m benchmarks.quality --cache rivals.json --write
 """
 
 
@@ -455,12 +455,12 @@ def main() -> None:
     for rival in RIVALS:
         if rival not in rivals:
             print(f"{rival.package} is not installed (pip install {rival.package}): it is left out.")
-    versions = {package: version(package) for package in ("noregret", *(rival.package for rival in rivals))}
+    versions = {package: version(package) for package in ("regretless", *(rival.package for rival in rivals))}
     print(", ".join(f"{package} {number}" for package, number in versions.items()))
     wanted = given.streams or list(STREAMS)
     absent = [name for name in wanted if not is_there(name)]
     if absent:
-        print(f"not in the folder that NOREGRET_DATA names, and left out: {', '.join(absent)}")
+        print(f"not in the folder that REGRETLESS_DATA names, and left out: {', '.join(absent)}")
 
     cache, lines = Cache(given.cache), []
     with threadpool_limits(1), warnings.catch_warnings():
@@ -470,7 +470,7 @@ def main() -> None:
                 lines.append(compare(name, given.orders, given.rows, rivals, not given.no_tuned, cache))
     if lines:
         print("\n" + "\n".join(table(lines)))
-        print(f"\nnoregret is {verdict(lines)} streams")
+        print(f"\nregretless is {verdict(lines)} streams")
     if given.write and lines:
         write(lines, versions)
 

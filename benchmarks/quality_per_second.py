@@ -29,8 +29,8 @@ from benchmarks.clicks import NONZEROS, clicks
 from benchmarks.page import count, table
 from benchmarks.quality import STREAMS, Rows, first, is_there, mean_loss
 from benchmarks.timing import progress
-from noregret import AIOLI, FOLKLORE, OGD, LinearizedFTRL, OnlineLogisticRegression
-from noregret._types import Array
+from regretless import AIOLI, FOLKLORE, OGD, LinearizedFTRL, OnlineLogisticRegression
+from regretless.core.types import Array
 
 TITLE = "Quality per second"
 Player = Callable[[Rows], Iterator[Array]]
@@ -228,7 +228,7 @@ def measure(quick: bool) -> dict[str, Any]:
     names = ["a9a", "elec2", "digits"]
     absent = [name for name in names if not is_there(name)]
     for name in absent:
-        progress(f"quality per second: {name} is not in the folder that NOREGRET_DATA names: it is left out")
+        progress(f"quality per second: {name} is not in the folder that REGRETLESS_DATA names: it is left out")
     streams, repeats = [], 1 if quick else 2
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scikit-learn's and River's, of overflows

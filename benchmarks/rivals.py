@@ -1,8 +1,8 @@
 """(b) Rows a second against River, scikit-learn and Vowpal Wabbit: in blocks, and one row at a time.
 
 Everybody forecasts each row and then learns it, two classes, from the same rows in the form it likes best, made
-while the clock stands still: arrays or CSR blocks for noregret and scikit-learn, dictionaries for River, lines of text
-or ready examples for Vowpal Wabbit, whose `learn` forecasts first. noregret's blocks go through `predict_then_learn`,
+while the clock stands still: arrays or CSR blocks for regretless and scikit-learn, dictionaries for River, lines of
+text or ready examples for Vowpal Wabbit, whose `learn` forecasts first. Our blocks go through `predict_then_learn`,
 with all checks; scikit-learn's blocks are forecast by `predict_proba` with the weights before the block, which is less
 than everybody else does. Blocks have 1,000 rows. BLAS has one thread, which is scikit-learn's best case: it asks for
 passes over all weights every block, and where several threads share busy cores these take longer.
@@ -25,8 +25,8 @@ from benchmarks.clicks import BLOCK, FEATURES, NONZEROS, Block, clicks
 from benchmarks.floors import bare
 from benchmarks.page import count, goal, least_and_median, table
 from benchmarks.timing import Contender, in_turns, progress, ratio
-from noregret import AIOLI, OGD, ONS, LinearizedFTRL, OnlineLogisticRegression
-from noregret._types import Array
+from regretless import AIOLI, OGD, ONS, LinearizedFTRL, OnlineLogisticRegression
+from regretless.core.types import Array
 
 TITLE = "Against others"
 CLASSES = [0, 1]
@@ -225,7 +225,7 @@ def dense(d: int, scale: float, budget: float) -> dict[str, Any]:
 
 
 def sparse(n: int, nonzeros: int, forecasting: bool, budget: float) -> dict[str, Any]:
-    """2^18 columns; in blocks, noregret and scikit-learn may be asked to learn only."""
+    """2^18 columns; in blocks, regretless and scikit-learn may be asked to learn only."""
     blocks: list[Block] = list(clicks(n, nonzeros))
     pairs = [(block.X, block.y) for block in blocks]
     X, y = pairs[0]
@@ -323,6 +323,8 @@ def markdown(result: dict[str, Any]) -> list[str]:
         out += ["", f"{shape['d']} columns:", "", *shape_table(shape)]
     for shape in result["sparse"]:
         text = f"{shape['d']:,} sparse columns, {shape['nonzeros']} entries a row"
-        text += ":" if shape["forecasting"] else "; blocks of noregret and scikit-learn are learned, and not forecast:"
+        text += (
+            ":" if shape["forecasting"] else "; blocks of regretless and scikit-learn are learned, and not forecast:"
+        )
         out += ["", text, "", *shape_table(shape)]
     return out

@@ -16,8 +16,8 @@ from matplotlib import pyplot as plt
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from PIL import Image
 
-from noregret import AIOLI, play
-from noregret.streams import logistic
+from regretless import AIOLI, play
+from regretless.streams import logistic
 
 PICTURE = Path(__file__).with_name("game.png")
 ROWS = 150

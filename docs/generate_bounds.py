@@ -1,4 +1,4 @@
-"""Make docs/bounds.md from the docstrings of noregret.bounds: `make docs`.
+"""Make docs/bounds.md from the docstrings of regretless.bounds: `make docs`.
 
 Every number on the page is computed by the call beside it.
 """
@@ -13,22 +13,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from noregret import bounds
+from regretless import bounds
 
 PAGE = Path(__file__).with_name("bounds.md")
 
 INTRODUCTION = """\
 # Bounds
 
-<!-- Made from the docstrings of noregret.bounds by docs/generate_bounds.py (`make docs`). Do not edit. -->
+<!-- Made from the docstrings of regretless.bounds by docs/generate_bounds.py (`make docs`). Do not edit. -->
 
-One function of `noregret.bounds` per theorem, with explicit constants: what it bounds, the formula, what it assumes and
-a worked number. Where a printed theorem is wrong or wasteful, the function follows the correction in
+One function of `regretless.bounds` per theorem, with explicit constants: what it bounds, the formula, what it assumes
+and a worked number. Where a printed theorem is wrong or wasteful, the function follows the correction in
 [errata.md](errata.md). A learner's `regret_bound()` calls its function with the learner's own numbers. Assumptions that
 are numbers are checked, and a violated one is named:
 
 ```python
-from noregret import NoBound, bounds
+from regretless import NoBound, bounds
 
 given = {"n_features": 5, "radius": 3.0, "feature_bound": 1.0, "regularization": 1 / 9}
 print(round(bounds.aioli(1000, **given, curvature=1 / 8), 2))  # 81.95
@@ -70,7 +70,7 @@ class Entry(NamedTuple):
 
 
 def theorems() -> list[Callable[..., float]]:
-    """The public functions of noregret.bounds, in the order of the file."""
+    """The public functions of regretless.bounds, in the order of the file."""
     return [
         function
         for name, function in vars(bounds).items()
@@ -88,7 +88,7 @@ def entry(function: Callable[..., float]) -> Entry:
     call = example(function, doc)
     if title is None or formula is None or assumes is None or call is None:
         raise ValueError(
-            f"noregret.bounds.{function.__name__}: its docstring must begin with 'What is bounded (`key`, theorem).', "
+            f"regretless.bounds.{function.__name__}: its docstring must begin with 'What is bounded (`key`, theorem).' "
             "and have a '.. math::' paragraph, an '**Assumes.**' paragraph and an example that calls it."
         )
     number = eval(call, vars(bounds))

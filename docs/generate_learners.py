@@ -13,7 +13,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import noregret
+import regretless
 
 FOLDER = Path(__file__).with_name("learners")
 README = Path(__file__).parent.parent / "README.md"
@@ -23,7 +23,7 @@ SECTIONS = ("Parameters", "Attributes", "Examples", "References")
 
 def learners() -> dict[str, Any]:
     """Every public learner by its name: what can be told its parameters, and be fitted or asked to act."""
-    public = {name: getattr(noregret, name) for name in noregret.__all__}
+    public = {name: getattr(regretless, name) for name in regretless.__all__}
     told, fitted = "get_params", "partial_fit"
     return {
         name: kind
@@ -53,7 +53,7 @@ def inline(text: str, own: str) -> str:
         code = name[1]
         if code in learners() and code != own:
             return f"[`{code}`]({code}.md)"
-        return f"[`{code}`](../bounds.md)" if code.startswith("noregret.bounds.") else f"`{code}`"
+        return f"[`{code}`](../bounds.md)" if code.startswith("regretless.bounds.") else f"`{code}`"
 
     formulas: list[str] = []
 

@@ -10,8 +10,8 @@ each adds up as it goes without knowing the best in hindsight, and the bound of 
 
 from __future__ import annotations
 
-from noregret import AIOLI, OGD, play
-from noregret.streams import against_the_forecast
+from regretless import AIOLI, OGD, play
+from regretless.streams import against_the_forecast
 
 ROWS, FEATURES, RADIUS = 2000, 5, 3.0
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noregret import FOLKLORE, BanditMulticlass, EpsilonGreedy, play, play_bandit
+from regretless import FOLKLORE, BanditMulticlass, EpsilonGreedy, play, play_bandit
 
 ROUNDS, ARTICLES, FEATURES = 3000, 4, 5
 

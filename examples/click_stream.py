@@ -4,7 +4,7 @@
     python examples/click_stream.py clicks.csv click # your file, and its column of labels
 
 Every row is forecast before its label is used, so that what the report says is what a live system would have seen.
-The file is never in memory as a whole. (Needs pyarrow: pip install "noregret[cli]".)
+The file is never in memory as a whole. (Needs pyarrow: pip install "regretless[cli]".)
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from noregret import OnlineLogisticRegression
-from noregret.streams import read
+from regretless import OnlineLogisticRegression
+from regretless.streams import read
 
 
 def write_clicks(path: Path, rows: int = 4000) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.datasets import load_digits
 
-from noregret import OnlineLogisticRegression
+from regretless import OnlineLogisticRegression
 
 
 def main() -> None:

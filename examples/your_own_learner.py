@@ -4,7 +4,7 @@ r"""Your own learner in 40 lines: CoinBetting, logistic regression without a rat
 
 The hooks (`_prepare`, `_start`, `_limits`, `_run`, `_forecast`) and what is promised (`competes_with`,
 `regret_certificate`, `regret_bound`) are all that a learner writes; blocks, rows, scikit-learn's verbs, checks of bad
-input, save and load come from `OnlineClassifier` (`noregret.load` finds the class once its module is imported). All
+input, save and load come from `OnlineClassifier` (`regretless.load` finds the class once its module is imported). All
 that is learned is in `state_`, a NamedTuple of arrays which `_run` changes in place. This loop is NumPy; for speed put
 it into a function compiled by `numba.njit`.
 
@@ -26,18 +26,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-import noregret
-from noregret import validate
-from noregret.base import OnlineClassifier
-from noregret.domains import Ball, Competition
-from noregret.tally import EXCESS, ROWS, TALLIES, record, require_unit_weights
+import regretless
+from regretless.core import validate
+from regretless.core.learner import OnlineClassifier
+from regretless.core.tally import EXCESS, ROWS, TALLIES, record, require_unit_weights
+from regretless.theory.domains import Ball, Competition
 
 
 class Betting(NamedTuple):
     """What has been learned."""
 
     gradients: np.ndarray  # (d,), their sum
-    tally: np.ndarray  # rows, loss, sum of g.w ("excess") and so on: noregret.tally
+    tally: np.ndarray  # rows, loss, sum of g.w ("excess") and so on: regretless.core.tally
 
 
 class CoinBetting(OnlineClassifier):
@@ -104,8 +104,12 @@ def main() -> None:
     X = rng.normal(size=(3000, 5))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     y = rng.random(3000) < 1 / (1 + np.exp(-X @ [3, -3, 2, 0, 1]))
-    learners = {"CoinBetting": CoinBetting(), "OGD": noregret.OGD(radius=10.0), "AIOLI": noregret.AIOLI(radius=10.0)}
-    for name, trace in noregret.play(learners, X, y, checkpoints=[3000], progress=False).items():
+    learners = {
+        "CoinBetting": CoinBetting(),
+        "OGD": regretless.OGD(radius=10.0),
+        "AIOLI": regretless.AIOLI(radius=10.0),
+    }
+    for name, trace in regretless.play(learners, X, y, checkpoints=[3000], progress=False).items():
         promise = f"<= {trace.certificate[-1]:6.1f} <= {trace.bound[-1]:7.1f}"
         print(f"{name:<12} log loss {trace.mean_log_loss:.4f}, regret {trace.regret[-1][1]:6.2f} {promise}")
 
@@ -113,7 +117,7 @@ def main() -> None:
     half = CoinBetting().fit(X[:1500], y[:1500])
     with tempfile.TemporaryDirectory() as folder:
         half.save(Path(folder, "half.npz"))
-        later = noregret.load(Path(folder, "half.npz"))
+        later = regretless.load(Path(folder, "half.npz"))
     for x, label in zip(X[1500:], y[1500:], strict=True):
         later.learn_one(x, label)
     same = (later.predict_proba(X) == whole.predict_proba(X)).all()

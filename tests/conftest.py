@@ -10,5 +10,5 @@ from hypothesis import settings
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job: Ctrl-C could not be tested
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("noregret", deadline=None, derandomize=True, database=None)
-settings.load_profile("noregret")
+settings.register_profile("regretless", deadline=None, derandomize=True, database=None)
+settings.load_profile("regretless")

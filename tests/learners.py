@@ -15,8 +15,8 @@ import pytest
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-import noregret
-from noregret import (
+import regretless
+from regretless import (
     AIOLI,
     FOLKLORE,
     FTRL,
@@ -38,11 +38,11 @@ from noregret import (
     VovkAzouryWarmuth,
     stumps,
 )
-from noregret.base import OnlineLearner
-from noregret.domains import Ball, Box, Octahedron, Simplex, WholeSpace
-from noregret.first_order.learner import LinearLearner
-from noregret.first_order.schedules import AdaGrad, InverseRootStep, InverseTimeStep
-from noregret.second_order.rounding import ROOT, covariance
+from regretless.core.learner import OnlineLearner
+from regretless.learners.first_order.learner import LinearLearner
+from regretless.learners.first_order.schedules import AdaGrad, InverseRootStep, InverseTimeStep
+from regretless.learners.second_order.rounding import ROOT, covariance
+from regretless.theory.domains import Ball, Box, Octahedron, Simplex, WholeSpace
 
 # ---------------------------------------------------------------------- losses, from their definitions
 
@@ -447,7 +447,7 @@ def assert_same_game(one: tuple[Any, np.ndarray], other: tuple[Any, np.ndarray])
 
 def through_file(learner: Any, folder: Path) -> Any:
     learner.save(folder / "model.npz")
-    return noregret.load(folder / "model.npz")
+    return regretless.load(folder / "model.npz")
 
 
 def changed(array: np.ndarray, place: Any, value: Any) -> np.ndarray:

@@ -14,11 +14,11 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from learners import assert_same_game, fingerprint
-from noregret import AggregatingForecaster, NoBound, NoCertificate, best_in_hindsight, bounds
-from noregret.domains import Ball, Competition
-from noregret.streams import adversarial
-from noregret.tally import LOSS
 from reference import aggregating as reference
+from regretless import AggregatingForecaster, NoBound, NoCertificate, best_in_hindsight, bounds
+from regretless.core.tally import LOSS
+from regretless.streams import adversarial
+from regretless.theory.domains import Ball, Competition
 
 SHAPES = [(1, 2), (2, 2), (1, 3)]  # features and classes of one and two parameters
 TWO_PARAMETERS = SHAPES[1:]

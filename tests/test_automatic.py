@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.exceptions import NotFittedError
 
-import noregret
+import regretless
 from learners import assert_same_state, standardised, through_file
-from noregret import AIOLI, FOLKLORE, BadRow, NoBound, OnlineLogisticRegression
-from noregret.automatic.members import ADAGRAD, BUDGET, FORGETFUL, HALF_LIVES, NEWTON, RADII, choose
-from noregret.automatic.newton import settle
-from noregret.automatic.scaling import rescale
-from noregret.errors import TooLarge
-from noregret.streams import adversarial
-from noregret.tally import ROWS
+from regretless import AIOLI, FOLKLORE, BadRow, NoBound, OnlineLogisticRegression
+from regretless.core.errors import TooLarge
+from regretless.core.tally import ROWS
+from regretless.learners.logistic.members import ADAGRAD, BUDGET, FORGETFUL, HALF_LIVES, NEWTON, RADII, choose
+from regretless.learners.logistic.newton import settle
+from regretless.learners.logistic.scaling import rescale
+from regretless.streams import adversarial
 
 # ---------------------------------------------------------------------- members and mixture, from their definitions
 
@@ -585,10 +585,10 @@ def test_tracking_pays_where_things_change_and_costs_little_where_not() -> None:
 
 def test_regret_is_small_and_promised() -> None:
     stream = adversarial(2000, seed=1)
-    trace = noregret.play(OnlineLogisticRegression(), stream.X, stream.y, classes=stream.classes, progress=False)
+    trace = regretless.play(OnlineLogisticRegression(), stream.X, stream.y, classes=stream.classes, progress=False)
     assert trace.regret[-1].high <= trace.certificate[-1] <= trace.bound[-1]
     X, y = some_rows(2000, 5, 2)
-    trace = noregret.play(OnlineLogisticRegression(), X, y, progress=False)
+    trace = regretless.play(OnlineLogisticRegression(), X, y, progress=False)
     assert trace.regret[-1].high <= trace.certificate[-1] <= trace.bound[-1]
     assert trace.regret[-1].high < 50.0
 
@@ -606,7 +606,7 @@ def test_the_report_says_it_all() -> None:
 
 def test_it_may_be_a_member_itself(tmp_path: Any) -> None:
     X, y = some_rows(100, 3, 3)
-    mixture = noregret.Mixture([OnlineLogisticRegression(radii=(1.0,)), noregret.OGD()])
+    mixture = regretless.Mixture([OnlineLogisticRegression(radii=(1.0,)), regretless.OGD()])
     mixture.partial_fit(X[:60], y[:60], classes=range(3))
     copy = through_file(mixture, tmp_path)
     assert np.array_equal(copy.predict_then_learn(X[60:], y[60:]), mixture.predict_then_learn(X[60:], y[60:]))

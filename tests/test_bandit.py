@@ -17,9 +17,10 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-import noregret
+import regretless
 from learners import make_stream, through_file, within
-from noregret import (
+from reference.folklore import ReferenceFOLKLORE
+from regretless import (
     AIOLI,
     FOLKLORE,
     FTRL,
@@ -42,9 +43,8 @@ from noregret import (
     bounds,
     play_bandit,
 )
-from noregret.domains import RowBall
-from noregret.reductions.bandit import EXPLORED, EXPLORING, LEARNED
-from reference.folklore import ReferenceFOLKLORE
+from regretless.learners.bandits.learner import EXPLORED, EXPLORING, LEARNED
+from regretless.theory.domains import RowBall
 
 BASE = FOLKLORE(radius=2.0, feature_bound=1.0)
 BANDITS: dict[str, Any] = {
@@ -772,4 +772,4 @@ def test_play_refuses() -> None:
 
 
 def test_public_names() -> None:
-    assert {"BanditMulticlass", "EpsilonGreedy", "Banditron", "Gaptron", "play_bandit"} <= set(noregret.__all__)
+    assert {"BanditMulticlass", "EpsilonGreedy", "Banditron", "Gaptron", "play_bandit"} <= set(regretless.__all__)

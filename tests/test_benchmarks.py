@@ -11,7 +11,7 @@ from benchmarks.machine import describe, in_words
 from benchmarks.plain_folklore import PlainFolklore
 from benchmarks.quality_per_second import curve, seconds_until
 
-from noregret import AIOLI, FOLKLORE
+from regretless import AIOLI, FOLKLORE
 
 
 @pytest.mark.parametrize(("d", "K", "scale"), [(4, 3, 1.0), (3, 2, 1.0), (5, 6, 30.0), (24, 10, 1.0)])
@@ -85,7 +85,7 @@ def test_a_page_keeps_its_other_parts(tmp_path):
 
 
 def test_cold_start_shows_what_it_counts(monkeypatch):
-    scripts = {name: cold_start.SCRIPTS[name] for name in ("Python alone", "import noregret")}
+    scripts = {name: cold_start.SCRIPTS[name] for name in ("Python alone", "import regretless")}
     monkeypatch.setattr(cold_start, "SCRIPTS", {**scripts, "AIOLI, first forecast": "print(0)"})
     monkeypatch.setitem(cold_start.SCRIPTS, "OnlineLogisticRegression, first forecast", "print(0)")
     figures = cold_start.measure(quick=True)
@@ -93,5 +93,5 @@ def test_cold_start_shows_what_it_counts(monkeypatch):
     assert figures["lines"]["Python alone"]["cpu_s"] <= figures["lines"]["Python alone"]["cpu_s_median"]
     machine = describe()
     text = "\n".join(markdown({"d": {"machine": machine, "quick": True, "figures": figures}}))
-    assert "import noregret" in text
+    assert "import regretless" in text
     assert in_words(machine) in text.replace("\n", " ")

@@ -15,11 +15,11 @@ from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_svmlight_file
 
-import noregret
+import regretless
 from learners import assert_same_state, through_file
-from noregret import AIOLI, OGD, BadRow, NoBound, NoCertificate, OnlineBoosting, play
-from noregret.reductions import boost_regression as regression
-from noregret.reductions.weak import PARTS, WIDE, Weighted, part
+from regretless import AIOLI, OGD, BadRow, NoBound, NoCertificate, OnlineBoosting, play
+from regretless.learners.ensembles import boost_regression as regression
+from regretless.learners.ensembles.weak import PARTS, WIDE, Weighted, part
 
 
 def some_rows(n: int = 200, d: int = 4, K: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -171,9 +171,9 @@ def test_more_stages_make_fewer_mistakes() -> None:
 
 @pytest.mark.parametrize("file", ["segment.scale", "letter.scale.gz"])
 def test_boosting_beats_its_weak_learner_on_data(file: str) -> None:
-    folder = os.environ.get("NOREGRET_DATA")
+    folder = os.environ.get("REGRETLESS_DATA")
     if not folder or not (Path(folder) / file).exists():
-        pytest.skip(f"{file} is not in the folder named by NOREGRET_DATA")
+        pytest.skip(f"{file} is not in the folder named by REGRETLESS_DATA")
     X, y = load_svmlight_file(str(Path(folder) / file))
     order = np.random.default_rng(0).permutation(len(y))[:3000]
     X, y = X.toarray()[order], y[order]
@@ -245,7 +245,7 @@ def test_what_is_refused() -> None:
     X, y = some_rows(20)
     for params, word in (
         ({"weak_learner": "tree"}, "weak_learner"),
-        ({"weak_learner": 3}, "no learner of noregret's"),
+        ({"weak_learner": 3}, "no learner of regretless's"),
         ({"n_learners": 0}, "n_learners"),
         ({"random_state": -1}, "random_state"),
     ):
@@ -271,7 +271,7 @@ def test_it_can_be_played() -> None:
     trace = play(OnlineBoosting(n_learners=3), X, y, progress=False)
     assert math.isnan(trace.certificate[-1])
     assert trace.mean_log_loss == pytest.approx(
-        noregret.OnlineBoosting(n_learners=3).fit(X, y, classes=range(3)).total_loss_ / 200, rel=1e-6
+        regretless.OnlineBoosting(n_learners=3).fit(X, y, classes=range(3)).total_loss_ / 200, rel=1e-6
     )
 
 

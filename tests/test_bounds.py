@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logsumexp, softmax
 
-from noregret import AIOLI, NoBound, bounds
-from noregret.second_order.curvature import SHARP, kappa
+from regretless import AIOLI, NoBound, bounds
+from regretless.learners.second_order.curvature import SHARP, kappa
 
 ln, sqrt = math.log, math.sqrt
 

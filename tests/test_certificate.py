@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from noregret import AIOLI, FOLKLORE, GAF, ONS, NoBound, NoCertificate, VovkAzouryWarmuth
-from noregret.streams import adversarial
-from noregret.tally import LOSS
+from regretless import AIOLI, FOLKLORE, GAF, ONS, NoBound, NoCertificate, VovkAzouryWarmuth
+from regretless.core.tally import LOSS
+from regretless.streams import adversarial
 
 
 def best_in_rows(X, Y, radius, rows):
@@ -211,7 +211,7 @@ def test_comparators_outside_the_class_are_refused():
 
 def test_exp_concavity_behind_onss_gamma():
     """l(v) >= l(w) + g.(v-w) + (gamma/2)(g.(v-w))^2 for the theory's gamma, in the ball, by search."""
-    from noregret.second_order.ons import theory_gamma
+    from regretless.learners.second_order.ons import theory_gamma
 
     rng = np.random.default_rng(0)
     for K in (2, 3, 5):

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 from sklearn.base import clone
 
-import noregret
+import regretless
 from learners import (
     KINDS,
     LEARNERS,
@@ -48,9 +48,9 @@ from learners import (
     through_file,
     weights,
 )
-from noregret import AIOLI, OGD, ONS, NoBound
-from noregret.domains import Simplex
-from noregret.tally import ROWS
+from regretless import AIOLI, OGD, ONS, NoBound
+from regretless.core.tally import ROWS
+from regretless.theory.domains import Simplex
 
 # ---------------------------------------------------------------------- 1. rows, blocks and whole streams
 
@@ -183,7 +183,7 @@ def test_equal_learners_are_equal_files(entry: Entry, tmp_path: Path) -> None:
     learner, _ = play(entry, entry.stream())
     learner.save(tmp_path / "a.npz")
     play(entry, entry.stream())[0].save(tmp_path / "b.npz")
-    noregret.load(tmp_path / "a.npz").save(tmp_path / "c.npz")
+    regretless.load(tmp_path / "a.npz").save(tmp_path / "c.npz")
     assert len({(tmp_path / name).read_bytes() for name in ("a.npz", "b.npz", "c.npz")}) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npz", "b.npz", "c.npz"]
 

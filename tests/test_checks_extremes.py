@@ -23,10 +23,10 @@ from learners import (
     start_of,
     within,
 )
-from noregret import AIOLI, GAF, OGD, ONS, BadRow, StronglyConvexOGD, VovkAzouryWarmuth
-from noregret.first_order.linear import SQUARE
-from noregret.second_order.curvature import SHARP, kappa
-from noregret.second_order.rounding import covariance
+from regretless import AIOLI, GAF, OGD, ONS, BadRow, StronglyConvexOGD, VovkAzouryWarmuth
+from regretless.learners.first_order.linear import SQUARE
+from regretless.learners.second_order.curvature import SHARP, kappa
+from regretless.learners.second_order.rounding import covariance
 
 # ---------------------------------------------------------------------- 9. extremes
 

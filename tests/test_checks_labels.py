@@ -33,11 +33,11 @@ from learners import (
     through_file,
     within,
 )
-from noregret import FTRL, BadRow, MirrorDescentAggregator, OnlineLogisticRegression
-from noregret.base import OnlineLearner
-from noregret.domains import Octahedron, Simplex
-from noregret.labels import Labels
-from noregret.tally import LOSS
+from regretless import FTRL, BadRow, MirrorDescentAggregator, OnlineLogisticRegression
+from regretless.core.labels import Labels
+from regretless.core.learner import OnlineLearner
+from regretless.core.tally import LOSS
+from regretless.theory.domains import Octahedron, Simplex
 
 # ---------------------------------------------------------------------- labels
 

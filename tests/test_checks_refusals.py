@@ -26,7 +26,7 @@ from learners import (
     play,
     state_bytes,
 )
-from noregret import (
+from regretless import (
     AIOLI,
     FTRL,
     GAF,
@@ -36,8 +36,8 @@ from noregret import (
     OnlineLogisticRegression,
     StronglyConvexOGD,
 )
-from noregret.domains import RowBall
-from noregret.first_order.schedules import AdaGrad
+from regretless.learners.first_order.schedules import AdaGrad
+from regretless.theory.domains import RowBall
 
 # ---------------------------------------------------------------------- 8. what is refused
 

@@ -27,7 +27,7 @@ from learners import (
     play,
     within,
 )
-from noregret import (
+from regretless import (
     ONS,
     BadRow,
     MirrorDescentAggregator,
@@ -35,8 +35,8 @@ from noregret import (
     NoCertificate,
     VovkAzouryWarmuth,
 )
-from noregret.domains import Ball, Box, Octahedron, RowBall, Simplex, SubSimplex, WholeSpace
-from noregret.tally import LOSS, ROWS
+from regretless.core.tally import LOSS, ROWS
+from regretless.theory.domains import Ball, Box, Octahedron, RowBall, Simplex, SubSimplex, WholeSpace
 
 # ---------------------------------------------------------------------- 7. regret <= certificate <= bound
 

@@ -29,8 +29,8 @@ from learners import (
     play,
     through_file,
 )
-from noregret import BadRow, MirrorDescentAggregator
-from noregret.first_order import aggregation
+from regretless import BadRow, MirrorDescentAggregator
+from regretless.learners.first_order import aggregation
 
 # ---------------------------------------------------------------------- the same rows, the same bits
 
@@ -275,7 +275,7 @@ PLAY_WIDE_ROWS = """
 import tracemalloc
 import numpy as np
 from scipy import sparse
-from noregret import OGD, LinearizedFTRL, Perceptron, StronglyConvexOGD
+from regretless import OGD, LinearizedFTRL, Perceptron, StronglyConvexOGD
 
 rng = np.random.default_rng(0)
 n, d, entries = 2_000, 1_000_000, 10

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-import noregret
-from noregret.running import warmup
+import regretless
+from regretless.evaluate.run import warmup
 
 
 def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    program = "from noregret.cli import main; main()"
+    program = "from regretless.cli import main; main()"
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
         capture_output=True,
@@ -27,7 +27,7 @@ def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 
 
 def test_version_and_help():
-    assert noregret.__version__ in command("--version").stdout
+    assert regretless.__version__ in command("--version").stdout
     done = command("race", "--help")
     assert done.returncode == 0
     assert "--seed" in done.stdout
@@ -40,36 +40,36 @@ def test_help_lists_every_command():
     for name in ("race", "run", "predict", "figure", "doctor", "warmup"):
         assert re.search(rf"^\W*{name} ", done.stdout, re.MULTILINE), name
     page = Path("docs/command-line.md").read_text()
-    assert set(re.findall(r"^\| `noregret (\w+)", page, re.MULTILINE)) == {each.name for each in registered()}
+    assert set(re.findall(r"^\| `regretless (\w+)", page, re.MULTILINE)) == {each.name for each in registered()}
 
 
 def registered():
     import typer.main
 
-    from noregret.cli import app
+    from regretless.cli import app
 
     return typer.main.get_command(app).commands.values()
 
 
 def test_doctor(tmp_path):
-    done = command("doctor", NOREGRET_CACHE_DIR=str(tmp_path), NOREGRET_DATA=str(tmp_path / "nowhere"))
+    done = command("doctor", REGRETLESS_CACHE_DIR=str(tmp_path), REGRETLESS_DATA=str(tmp_path / "nowhere"))
     assert done.returncode == 0, done.stderr
-    for word in ("versions", "extras", "cache", "threads", noregret.__version__, "numba", "pyarrow"):
+    for word in ("versions", "extras", "cache", "threads", regretless.__version__, "numba", "pyarrow"):
         assert word in done.stdout
-    assert "nothing is compiled yet: `noregret warmup`" in done.stdout
-    assert f"NOREGRET_DATA names no folder: {tmp_path / 'nowhere'}" in done.stdout
+    assert "nothing is compiled yet: `regretless warmup`" in done.stdout
+    assert f"REGRETLESS_DATA names no folder: {tmp_path / 'nowhere'}" in done.stdout
     assert "\x1b" not in done.stdout
 
 
 def test_doctor_for_programs_and_pruning(tmp_path):
     (tmp_path / "kernels-of-old").mkdir()
     (tmp_path / "data").mkdir()
-    here = {"NOREGRET_CACHE_DIR": str(tmp_path), "NOREGRET_DATA": str(tmp_path)}
+    here = {"REGRETLESS_CACHE_DIR": str(tmp_path), "REGRETLESS_DATA": str(tmp_path)}
     found = json.loads(command("doctor", "--json", **here).stdout)
-    assert found["versions"]["noregret"] == noregret.__version__
+    assert found["versions"]["regretless"] == regretless.__version__
     assert found["cache"]["stale"] == ["kernels-of-old"]
     assert found["cache"]["compiled"] == 0 and found["threads"]["cores"] >= 1
-    assert found["data"]["NOREGRET_DATA"] == str(tmp_path)
+    assert found["data"]["REGRETLESS_DATA"] == str(tmp_path)
     assert json.loads(command("doctor", "--json", "--prune", **here).stdout)["cache"]["stale"] == []
     assert not (tmp_path / "kernels-of-old").exists() and (tmp_path / "data").exists()
 
@@ -78,7 +78,7 @@ GAMES = [(name, learner, n_classes) for name, learner, kinds in warmup.games() f
 
 
 def test_every_learner_warms_up():
-    from noregret.running.recipe import learners
+    from regretless.evaluate.recipe import learners
 
     assert {name for name, _, _ in GAMES} == set(learners()) - {"FollowTheLeader"}
 
@@ -92,13 +92,13 @@ def test_warmup_games_play(name, learner, n_classes):
 
 def test_help_does_not_pay_for_numba_or_scikit_learn():
     program = (
-        "import sys, noregret.cli; sys.exit(any(m in sys.modules for m in ('numba', 'sklearn', 'scipy', 'numpy')))"
+        "import sys, regretless.cli; sys.exit(any(m in sys.modules for m in ('numba', 'sklearn', 'scipy', 'numpy')))"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
 
 
 def test_without_the_extra_the_command_says_what_to_install():
-    program = "import sys; sys.modules['typer'] = None\nimport noregret.cli"
+    program = "import sys; sys.modules['typer'] = None\nimport regretless.cli"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    assert "noregret[cli]" in done.stderr
+    assert "regretless[cli]" in done.stderr

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp, softmax, wrightomega
 
 import reference
-from noregret.second_order import curvature
-from noregret.second_order.curvature import QUARTERS, kappa, lambert_of_exp, proved, rule, sharp
+from regretless.learners.second_order import curvature
+from regretless.learners.second_order.curvature import QUARTERS, kappa, lambert_of_exp, proved, rule, sharp
 
 
 def gap(a, b, constant):

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-import noregret
+import regretless
 
-MODULES = sorted(m.name for m in pkgutil.walk_packages(noregret.__path__, "noregret."))
+MODULES = sorted(m.name for m in pkgutil.walk_packages(regretless.__path__, "regretless."))
 PAGES = sorted([Path("README.md"), *Path("docs").rglob("*.md")])
 WRITTEN = [*PAGES, Path("CONTRIBUTING.md"), Path("examples/README.md")]
 
@@ -79,7 +79,7 @@ def test_every_page_is_in_an_index():
 
 
 def test_public_names_have_docstrings_with_examples():
-    learners = [getattr(noregret, name) for name in noregret.__all__ if name[0].isupper() and "No" not in name[:2]]
+    learners = [getattr(regretless, name) for name in regretless.__all__ if name[0].isupper() and "No" not in name[:2]]
     for learner in learners:
         assert learner.__doc__, learner
         if hasattr(learner, "partial_fit"):

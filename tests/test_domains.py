@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
-from noregret.domains import Ball, Box, Competition, Octahedron, RowBall, Simplex, SubSimplex, WholeSpace
+from regretless.theory.domains import Ball, Box, Competition, Octahedron, RowBall, Simplex, SubSimplex, WholeSpace
 
 BOUNDED = [Ball, RowBall, Simplex, SubSimplex, Octahedron, Box]
 FLAT = [Ball, Simplex, SubSimplex, Octahedron, Box]

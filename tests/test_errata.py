@@ -15,10 +15,10 @@ from scipy.optimize import brentq
 from scipy.special import expit, logsumexp, softmax
 from scipy.stats import binom, poisson
 
-from noregret import AIOLI, FOLKLORE, GAF, NoBound, Perceptron, VovkAzouryWarmuth, bounds
-from noregret.losses import HINGE, LOGISTIC, loss, slope, value
-from noregret.second_order.forecasts import solve_margin, tanh_of_half
 from reference import ReferenceAIOLI, ReferenceFOLKLORE, ReferenceGAF, ReferenceVAW, curvature
+from regretless import AIOLI, FOLKLORE, GAF, NoBound, Perceptron, VovkAzouryWarmuth, bounds
+from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
+from regretless.theory.losses import HINGE, LOGISTIC, loss, slope, value
 
 
 class Rows(NamedTuple):

@@ -14,9 +14,18 @@ from scipy import sparse
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.metrics import brier_score_loss, log_loss
 
-import noregret
-from noregret import AIOLI, FOLKLORE, OGD, LinearizedFTRL, MirrorDescentAggregator, Perceptron, VovkAzouryWarmuth, play
-from noregret.domains import Ball, WholeSpace
+import regretless
+from regretless import (
+    AIOLI,
+    FOLKLORE,
+    OGD,
+    LinearizedFTRL,
+    MirrorDescentAggregator,
+    Perceptron,
+    VovkAzouryWarmuth,
+    play,
+)
+from regretless.theory.domains import Ball, WholeSpace
 
 
 def stream(n: int = 300, d: int = 3, n_classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -272,7 +281,7 @@ def test_a_set_beyond_the_learners_has_no_certificate() -> None:
 
 def test_the_comparators_of_an_aggregate_weigh_its_base_functions() -> None:
     X, y = stream(n=400)
-    base = noregret.stumps(X[:100], 3)
+    base = regretless.stumps(X[:100], 3)
     trace = play(MirrorDescentAggregator(base, loss="logit", scale=3.0), X, y)
     assert trace.comparators[-1].w.shape == (9,)
     assert trace.regret[-1].high <= trace.certificate[-1]

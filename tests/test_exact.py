@@ -13,11 +13,11 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logsumexp, softmax
 
 from learners import LABELLINGS, Stream, assert_same_state, directions, fingerprint, through_file
-from noregret import FTRL, OGD, FollowTheLeader, NoBound, NoCertificate, bounds
-from noregret.domains import Ball, Box, Competition, Octahedron, RowBall, Simplex, SubSimplex, WholeSpace
-from noregret.exact.ftrl import GAP, gap_of
-from noregret.streams import adversarial
-from noregret.tally import EXCESS, LOSS
+from regretless import FTRL, OGD, FollowTheLeader, NoBound, NoCertificate, bounds
+from regretless.core.tally import EXCESS, LOSS
+from regretless.learners.refitting.ftrl import GAP, gap_of
+from regretless.streams import adversarial
+from regretless.theory.domains import Ball, Box, Competition, Octahedron, RowBall, Simplex, SubSimplex, WholeSpace
 
 # ---------------------------------------------------------------------- the objective, from its definition
 

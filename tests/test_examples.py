@@ -14,8 +14,8 @@ import pytest
 from scipy.special import gammaln
 from sklearn.base import clone
 
-from noregret import BadRow, NoBound, load, play
-from noregret.streams import against_the_forecast
+from regretless import BadRow, NoBound, load, play
+from regretless.streams import against_the_forecast
 
 EXAMPLES = Path("examples")
 

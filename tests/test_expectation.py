@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import reference
-from noregret.second_order.expectation import (
+from regretless.learners.second_order.expectation import (
     fresh_points,
     over_points,
     sobol_points,
@@ -14,8 +14,8 @@ from noregret.second_order.expectation import (
     two_classes,
     uniform,
 )
-from noregret.second_order.smoothed_sigmoid import log_smoothed, smoothed, smoother
-from noregret.second_order.surrogate import helmert
+from regretless.learners.second_order.smoothed_sigmoid import log_smoothed, smoothed, smoother
+from regretless.learners.second_order.surrogate import helmert
 
 
 def random_case(rng, K, largest):

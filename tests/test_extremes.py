@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from noregret import AIOLI, FOLKLORE, GAF, ONS, NoCertificate, VovkAzouryWarmuth
-from noregret.second_order.algebra import workspace
-from noregret.second_order.curvature import lambert_of_exp
-from noregret.second_order.forecasts import solve_logits
-from noregret.tally import LOSS
+from regretless import AIOLI, FOLKLORE, GAF, ONS, NoCertificate, VovkAzouryWarmuth
+from regretless.core.tally import LOSS
+from regretless.learners.second_order.algebra import workspace
+from regretless.learners.second_order.curvature import lambert_of_exp
+from regretless.learners.second_order.forecasts import solve_logits
 
 SCALES = [1e-300, 1e-160, 1e-8, 1e5, 1e8, 1e12, 1e16, 1e50, 1e100, 1e150]
 

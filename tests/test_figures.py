@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import reference
-from noregret.figures import ABOUT, module
-from noregret.figures.common import Table, Work, save
+from regretless.figures import ABOUT, module
+from regretless.figures.common import Table, Work, save
 
 COLUMNS = {
     "aioli-1": "stream learner x margin",
@@ -204,7 +204,7 @@ def test_certificates_lie_between_regret_and_bound():
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    program = "from noregret.cli import main; main()"
+    program = "from regretless.cli import main; main()"
     return subprocess.run(
         [sys.executable, "-c", program, "figure", *arguments], capture_output=True, text=True, timeout=600
     )
@@ -232,8 +232,8 @@ def test_an_unknown_figure_is_a_usage_error_that_lists_them():
 
 
 def test_missing_data_is_said_with_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setenv("NOREGRET_DATA", str(tmp_path))
-    monkeypatch.setenv("NOREGRET_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("REGRETLESS_DATA", str(tmp_path))
+    monkeypatch.setenv("REGRETLESS_CACHE_DIR", str(tmp_path / "cache"))
     for scheme in ("http_proxy", "https_proxy"):  # nowhere to be reached
         monkeypatch.setenv(scheme, "http://127.0.0.1:9")
     done = command("gaf-1", "--quick", "--out", str(tmp_path))

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.special import expit, softmax
 
 import reference
-from noregret import (
+from regretless import (
     OGD,
     ExponentiatedGradient,
     LinearizedFTRL,
@@ -19,8 +19,8 @@ from noregret import (
     Perceptron,
     StronglyConvexOGD,
 )
-from noregret.domains import Ball, Box, Octahedron, Simplex, SubSimplex, WholeSpace
-from noregret.first_order.schedules import (
+from regretless.core.tally import LOSS
+from regretless.learners.first_order.schedules import (
     AdaGradNorm,
     ConstantStep,
     GrowingTemperature,
@@ -28,7 +28,7 @@ from noregret.first_order.schedules import (
     InverseTimeStep,
     KnownHorizon,
 )
-from noregret.tally import LOSS
+from regretless.theory.domains import Ball, Box, Octahedron, Simplex, SubSimplex, WholeSpace
 
 D = 4  # features, more than there are classes: a transposed matrix does not go unseen
 # The loss of the reference, and the number of classes (1: numbers).

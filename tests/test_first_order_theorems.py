@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from noregret import (
+from regretless import (
     OGD,
     ExponentiatedGradient,
     LinearizedFTRL,
@@ -23,10 +23,10 @@ from noregret import (
     StronglyConvexOGD,
     bounds,
 )
-from noregret.domains import Ball, Box, Octahedron, Simplex
-from noregret.first_order.linear import LARGEST
-from noregret.first_order.schedules import AdaGrad, AdaGradNorm
-from noregret.tally import LOSS
+from regretless.core.tally import LOSS
+from regretless.learners.first_order.linear import LARGEST
+from regretless.learners.first_order.schedules import AdaGrad, AdaGradNorm
+from regretless.theory.domains import Ball, Box, Octahedron, Simplex
 
 # ---------------------------------------------------------------------- linear losses: any gradients at all
 

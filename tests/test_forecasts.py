@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import softmax
 
-from noregret.second_order.algebra import workspace
-from noregret.second_order.forecasts import (
+from regretless.learners.second_order.algebra import workspace
+from regretless.learners.second_order.forecasts import (
     ONE_STEP,
     THREE_STEPS,
     TWO_STEPS,

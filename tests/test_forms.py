@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from noregret import (
+from regretless import (
     AIOLI,
     FOLKLORE,
     BadRow,
@@ -19,7 +19,7 @@ from noregret import (
     best_in_hindsight,
     load,
 )
-from noregret.labels import Labels, as_labels
+from regretless.core.labels import Labels, as_labels
 
 X = np.array([[0.5, 0.1], [0.2, -0.3], [-0.4, 0.2], [0.1, 0.1]])
 Y = [0, 1, 1, 0]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-import noregret
+import regretless
 from learners import assert_same_state, through_file
-from noregret import (
+from regretless import (
     AIOLI,
     FOLKLORE,
     OGD,
@@ -28,7 +28,7 @@ from noregret import (
     bounds,
     play,
 )
-from noregret.reductions import hedge, stack
+from regretless.learners.ensembles import hedge, side_by_side
 
 
 def some_rows(n: int = 300, K: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -155,8 +155,8 @@ def test_what_is_refused(experts: Any) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_members_of_a_stack_are_what_they_are_alone(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """States on one axis, few rows at a time, on threads: not a bit differs."""
-    monkeypatch.setattr(stack, "CACHED", 40)
-    monkeypatch.setattr(stack, "WORTH_A_THREAD", 0 if threads > 1 else 1 << 60)
+    monkeypatch.setattr(side_by_side, "CACHED", 40)
+    monkeypatch.setattr(side_by_side, "WORTH_A_THREAD", 0 if threads > 1 else 1 << 60)
     X, y = some_rows(500, 5)
     one_vs_rest = OneVsRest(AIOLI(radius=3.0)).fit(X, y)
     for k, member in enumerate(one_vs_rest.learners_):
@@ -169,7 +169,7 @@ def test_members_of_a_stack_are_what_they_are_alone(threads: int, monkeypatch: p
         assert_same_state(member, alone.fit(X, y))
     assert_same_state(mixture.learners_[3], Mixture([OGD(), FOLKLORE()]).fit(X, y))
     np.testing.assert_array_equal(
-        one_vs_rest.predict_proba(X), noregret.load(_saved(one_vs_rest, monkeypatch)).predict_proba(X)
+        one_vs_rest.predict_proba(X), regretless.load(_saved(one_vs_rest, monkeypatch)).predict_proba(X)
     )
 
 
@@ -199,7 +199,7 @@ def test_a_stack_is_its_members_one_by_one() -> None:
 
 
 def test_what_a_stack_refuses() -> None:
-    for learners in ([], AIOLI(), [3], [noregret.OnlineLogisticRegression()], [noregret.VovkAzouryWarmuth()]):
+    for learners in ([], AIOLI(), [3], [regretless.OnlineLogisticRegression()], [regretless.VovkAzouryWarmuth()]):
         with pytest.raises(ValueError, match="learners"):
             Stack(learners)
     with pytest.raises(NotFittedError):

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from noregret import best_constant, best_in_hindsight, best_shifting_constants, hindsight_curve
-from noregret.domains import Ball, Box, Octahedron, RowBall, Simplex, SubSimplex, WholeSpace
-from noregret.hindsight.problem import game
-from noregret.losses import LOSSES, value, value_multiclass
+from regretless import best_constant, best_in_hindsight, best_shifting_constants, hindsight_curve
+from regretless.theory.domains import Ball, Box, Octahedron, RowBall, Simplex, SubSimplex, WholeSpace
+from regretless.theory.hindsight.problem import game
+from regretless.theory.losses import LOSSES, value, value_multiclass
 
 TWO_CLASSES = ["logistic", "logit", "hinge", "exponential"]
 MANY_CLASSES = ["softmax", "multiclass hinge"]

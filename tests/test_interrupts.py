@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from noregret import (
+from regretless import (
     AIOLI,
     FOLKLORE,
     FTRL,
@@ -21,10 +21,10 @@ from noregret import (
     OneVsRest,
     OnlineBoosting,
 )
-from noregret.base import OnlineLearner
-from noregret.exact.history import RememberingClassifier
-from noregret.interrupts import uninterrupted
-from noregret.second_order import panels
+from regretless.core.interrupts import uninterrupted
+from regretless.core.learner import OnlineLearner
+from regretless.learners.refitting.history import RememberingClassifier
+from regretless.learners.second_order import panels
 
 
 def stream(n: int, d: int, K: int = 2) -> tuple[np.ndarray, np.ndarray]:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-import noregret
-from noregret import _cache, _jit
+import regretless
+from regretless.core import compile_cache, jit
 
 PLAY = """
 import json, numba, numpy as np
-from noregret import AIOLI
-from noregret.second_order import aioli
+from regretless import AIOLI
+from regretless.learners.second_order import aioli
 X = np.eye(3)
 print(AIOLI(radius={radius}).fit(X, [0, 1, 0]).predict_proba(X).tolist())
 print(sum(aioli.run.stats.cache_hits.values()), sum(aioli.run.stats.cache_misses.values()))
@@ -25,7 +25,7 @@ print(sum(aioli.run.stats.cache_hits.values()), sum(aioli.run.stats.cache_misses
 
 
 def play(cache, package=None, radius=2.0):
-    env = {**os.environ, "NOREGRET_CACHE_DIR": str(cache)}
+    env = {**os.environ, "REGRETLESS_CACHE_DIR": str(cache)}
     if package is not None:
         env["PYTHONPATH"] = str(package)
     done = subprocess.run(
@@ -39,7 +39,7 @@ def play(cache, package=None, radius=2.0):
 @pytest.fixture(scope="module")
 def copy_of_the_package(tmp_path_factory):
     home = tmp_path_factory.mktemp("package")
-    shutil.copytree(Path(noregret.__file__).parent, home / "noregret")
+    shutil.copytree(Path(regretless.__file__).parent, home / "regretless")
     return home
 
 
@@ -52,7 +52,7 @@ def test_a_second_process_compiles_nothing_and_an_edit_anywhere_compiles_anew(co
     _, (hits, misses) = play(tmp_path, copy_of_the_package, radius=3.0)
     assert (hits, misses) == (1, 0), "another hyper-parameter needs no other code"
 
-    curvature = copy_of_the_package / "noregret" / "second_order" / "curvature.py"
+    curvature = copy_of_the_package / "regretless" / "second_order" / "curvature.py"
     curvature.write_text(curvature.read_text().replace("return low + s2", "return 0.5 * low + s2"))
     edited, (hits, misses) = play(tmp_path, copy_of_the_package)
     assert (hits, misses) == (0, 1)
@@ -60,9 +60,9 @@ def test_a_second_process_compiles_nothing_and_an_edit_anywhere_compiles_anew(co
 
 
 def test_a_read_only_package_folder_is_no_obstacle(copy_of_the_package, tmp_path):
-    before = set((copy_of_the_package / "noregret").rglob("*.nbi"))
+    before = set((copy_of_the_package / "regretless").rglob("*.nbi"))
     play(tmp_path, copy_of_the_package)
-    assert set((copy_of_the_package / "noregret").rglob("*.nbi")) == before == set()
+    assert set((copy_of_the_package / "regretless").rglob("*.nbi")) == before == set()
 
 
 def test_without_a_writable_cache_everything_still_runs(tmp_path):
@@ -82,9 +82,9 @@ def folder_of(monkeypatch, recwarn):
     """Where compiled code goes for a place of the cache, and what is said about it."""
 
     def found(cache):
-        monkeypatch.setenv("NOREGRET_CACHE_DIR", str(cache))
+        monkeypatch.setenv("REGRETLESS_CACHE_DIR", str(cache))
         recwarn.clear()
-        folder = _jit.cache_folder.__wrapped__()
+        folder = jit.cache_folder.__wrapped__()
         return folder, " ".join(str(warning.message) for warning in recwarn)
 
     return found
@@ -123,7 +123,7 @@ def test_what_others_may_have_written_is_not_loaded(how, above, tmp_path, folder
     assert not other.is_relative_to(tmp_path)
     assert not list(other.iterdir()) and other.stat().st_mode & 0o777 == 0o700
     assert str(changed) in said
-    assert "NOREGRET_CACHE_DIR" in said
+    assert "REGRETLESS_CACHE_DIR" in said
 
 
 @POSIX
@@ -151,11 +151,11 @@ def test_a_link_of_somebody_elses_is_followed_once(tmp_path, folder_of):
 @POSIX
 def test_a_private_folder_goes_with_its_process(tmp_path):
     tmp_path.chmod(0o777)
-    program = "from noregret import _jit; print(_jit.cache_folder())"
-    env = {**os.environ, "NOREGRET_CACHE_DIR": str(tmp_path)}
+    program = "from regretless.core import jit; print(jit.cache_folder())"
+    env = {**os.environ, "REGRETLESS_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
     folder = Path(done.stdout.strip())
-    assert "noregret-" in folder.name
+    assert "regretless-" in folder.name
     assert not folder.exists()
     assert "chmod 700" in done.stderr
 
@@ -164,34 +164,34 @@ def test_a_private_folder_goes_with_its_process(tmp_path):
 def test_folders_above_may_be_sticky(tmp_path):
     tmp_path.chmod(0o1777)
     (tmp_path / "ours").mkdir(mode=0o700)
-    assert not _cache.why_distrusted(tmp_path / "ours")
+    assert not compile_cache.why_distrusted(tmp_path / "ours")
     tmp_path.chmod(0o777)
-    assert "other users" in _cache.why_distrusted(tmp_path / "ours")
+    assert "other users" in compile_cache.why_distrusted(tmp_path / "ours")
     tmp_path.chmod(0o700)
 
 
 def test_code_that_looks_at_its_indices_has_a_folder_of_its_own(monkeypatch):
     def folder():
-        _jit.cache_folder.cache_clear()
-        return _jit.cache_folder()
+        jit.cache_folder.cache_clear()
+        return jit.cache_folder()
 
     before = folder()
-    monkeypatch.setattr(_jit.config, "BOUNDSCHECK", 0 if _jit.config.BOUNDSCHECK else 1)
+    monkeypatch.setattr(jit.config, "BOUNDSCHECK", 0 if jit.config.BOUNDSCHECK else 1)
     assert folder() != before
     monkeypatch.undo()
     assert folder() == before
 
 
 def test_the_stamp_is_of_every_source_file():
-    assert len(_jit.source_stamp()) == 16
-    assert _jit.cache_folder() is None or _jit.source_stamp() in str(_jit.cache_folder())
+    assert len(jit.source_stamp()) == 16
+    assert jit.cache_folder() is None or jit.source_stamp() in str(jit.cache_folder())
 
 
-def test_import_noregret_imports_nothing_heavy():
+def test_import_regretless_imports_nothing_heavy():
     program = (
-        "import sys, time; t = time.process_time(); import noregret; t = time.process_time() - t\n"
+        "import sys, time; t = time.process_time(); import regretless; t = time.process_time() - t\n"
         "heavy = [m for m in ('numpy', 'scipy', 'sklearn', 'numba') if m in sys.modules]\n"
-        "print(heavy, dir(noregret)); sys.exit(bool(heavy))"
+        "print(heavy, dir(regretless)); sys.exit(bool(heavy))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout
@@ -200,20 +200,20 @@ def test_import_noregret_imports_nothing_heavy():
 
 def test_rooms_that_the_stamp_leaves_out_have_no_kernels():
     """So their edits cannot make compiled code stale: no kernel is there, and no file with kernels imports them."""
-    package = Path(noregret.__file__).parent
-    rooms = "|".join(_jit.WITHOUT_KERNELS)
+    package = Path(regretless.__file__).parent
+    rooms = "|".join(jit.WITHOUT_KERNELS)
     for path in package.rglob("*.py"):
         text, outside = path.read_text(), path.relative_to(package).parts[0].removesuffix(".py")
-        if outside in _jit.WITHOUT_KERNELS:
-            assert "kernel" not in re.findall(r"from noregret._jit import (.*)", text), path
-        elif "noregret._jit" in text:
-            assert not re.search(rf"^(from|import) noregret\.({rooms})\b", text, re.MULTILINE), path
+        if outside in jit.WITHOUT_KERNELS:
+            assert "kernel" not in re.findall(r"from regretless.core.jit import (.*)", text), path
+        elif "regretless.core.jit" in text:
+            assert not re.search(rf"^(from|import) regretless\.({rooms})\b", text, re.MULTILINE), path
 
 
 EVERYTHING_COMPILED = """
 import gc, numpy as np
 from numba.core.dispatcher import Dispatcher
-from noregret import AIOLI, FOLKLORE, OnlineLogisticRegression, play
+from regretless import AIOLI, FOLKLORE, OnlineLogisticRegression, play
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))
 for learner, K in ((OnlineLogisticRegression(), 2), (OnlineLogisticRegression(), 3), (AIOLI(), 2), (FOLKLORE(), 3)):

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from noregret.losses import (
+from regretless.theory.losses import (
     EXPONENTIAL,
     HINGE,
     LOGISTIC,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from noregret import AIOLI, OGD, OnlineLogisticRegression, play
+from regretless import AIOLI, OGD, OnlineLogisticRegression, play
 
 BLOCK, BLOCKS = 4096, 245  # a million rows and some
 

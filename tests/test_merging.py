@@ -16,7 +16,7 @@ from scipy.special import expit, softmax
 from sklearn.base import clone
 
 from learners import LEARNERS, assert_same_state, fingerprint, make_stream, through_file, within
-from noregret import (
+from regretless import (
     AIOLI,
     FOLKLORE,
     GAF,
@@ -28,11 +28,11 @@ from noregret import (
     fit_sharded,
     merge,
 )
-from noregret.domains import Ball
-from noregret.second_order.curvature import kappa
-from noregret.second_order.rounding import ENERGY, MASS, SHIFT
-from noregret.second_order.surrogate import helmert
-from noregret.tally import EXCESS, LOSS, ROWS, UNEVEN
+from regretless.core.tally import EXCESS, LOSS, ROWS, UNEVEN
+from regretless.learners.second_order.curvature import kappa
+from regretless.learners.second_order.rounding import ENERGY, MASS, SHIFT
+from regretless.learners.second_order.surrogate import helmert
+from regretless.theory.domains import Ball
 
 MERGEABLE: list[tuple[Any, int]] = [
     (AIOLI(radius=3.0), 2),
@@ -248,7 +248,7 @@ def test_different_learners_are_refused() -> None:
     for other, words in (
         ([], "1 learners to merge"),
         ([AIOLI(radius=3.0)], "learned nothing yet"),
-        ([3], "none of noregret's"),
+        ([3], "none of regretless's"),
         ([FOLKLORE().fit(X, y)], "one kind only"),
         ([AIOLI(radius=4.0).fit(X, y)], "plays with radius=4.0"),
         ([AIOLI(radius=3.0).fit(X, y, classes=[1, 0])], r"classes \[1, 0\]"),

@@ -11,8 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from noregret.first_order import mirrors
-from noregret.first_order.mirrors import DOMAINS, MIRRORS, Mirror, eager_step, mirror_step, power_sums, waterline
+from regretless.learners.first_order import mirrors
+from regretless.learners.first_order.mirrors import (
+    DOMAINS,
+    MIRRORS,
+    Mirror,
+    eager_step,
+    mirror_step,
+    power_sums,
+    waterline,
+)
 
 PAIRS = [(proxy, domain) for proxy, domains in MIRRORS.items() for domain in domains]
 SIZES = [1, 2, 3, 10, 1000]

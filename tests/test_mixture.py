@@ -18,9 +18,9 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-import noregret
+import regretless
 from learners import assert_same_state, contents, fingerprint, make_stream, params, state_bytes, through_file, within
-from noregret import (
+from regretless import (
     AIOLI,
     FOLKLORE,
     FTRL,
@@ -41,9 +41,9 @@ from noregret import (
     best_in_hindsight,
     bounds,
 )
-from noregret.domains import Ball, Box, Competition, RowBall, WholeSpace
-from noregret.reductions.mixture import run
-from noregret.tally import TALLIES
+from regretless.core.tally import TALLIES
+from regretless.learners.ensembles.mixture import run
+from regretless.theory.domains import Ball, Box, Competition, RowBall, WholeSpace
 
 TWO: list[Any] = [AIOLI(radius=2.0), ONS(radius=1.0), OGD(radius=3.0), FTRL(), KernelAIOLI(gamma=0.5), GAF(radius=1.0)]
 MANY: list[Any] = [FOLKLORE(radius=2.0), FTRL(regularization=0.2, radius=1.0), LinearizedFTRL(), MirrorDescent()]
@@ -314,7 +314,7 @@ def test_equal_sets_of_other_kinds_are_common() -> None:
 
 def test_it_plays() -> None:
     X, y = make_stream("iid", 200, 3, 2, seed=0)
-    trace = noregret.play({"mixture": Mixture([AIOLI(radius=1.0), AIOLI(radius=4.0)])}, X, y)["mixture"]
+    trace = regretless.play({"mixture": Mixture([AIOLI(radius=1.0), AIOLI(radius=4.0)])}, X, y)["mixture"]
     assert trace.regret[-1][1] <= trace.certificate[-1] <= trace.bound[-1]
 
 
@@ -475,7 +475,7 @@ def test_a_damaged_file_is_refused(damage: str, tmp_path: Path) -> None:
     change, words = DAMAGES[damage]
     path = rewritten(tmp_path / "model.npz", change)
     if not words:
-        noregret.load(path)
+        regretless.load(path)
         return
     with pytest.raises(ValueError, match=words):
-        noregret.load(path)
+        regretless.load(path)

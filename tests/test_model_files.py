@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-import noregret
-from noregret import (
+import regretless
+from regretless import (
     AIOLI,
     FOLKLORE,
     GAF,
@@ -33,7 +33,7 @@ from noregret import (
     persist,
     stumps,
 )
-from noregret.first_order.base_functions import Stumps
+from regretless.learners.first_order.base_functions import Stumps
 
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], Any]
 X = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [-0.5, 0.2]])
@@ -128,9 +128,9 @@ IMPOSSIBLE: dict[str, tuple[Any, Change, str]] = {
 @pytest.mark.parametrize("what", IMPOSSIBLE)
 def test_impossible_contents_are_refused(what: str, tmp_path: Path) -> None:
     learner, change, words = IMPOSSIBLE[what]
-    noregret.load(saved(learner, tmp_path / "sound.npz"))
+    regretless.load(saved(learner, tmp_path / "sound.npz"))
     with pytest.raises(ValueError, match=f"is damaged: .*(?:{words})"):
-        noregret.load(saved(learner, tmp_path / "model.npz", change))
+        regretless.load(saved(learner, tmp_path / "model.npz", change))
 
 
 # ---------------------------------------------------------------------- stumps
@@ -160,7 +160,7 @@ def test_a_file_with_stumps_beside_the_rows_is_refused(wrap: Any, column: int, t
 
     learner = MirrorDescentAggregator(wrap(stumps(X, 2)))
     with pytest.raises(ValueError, match="is damaged"):
-        noregret.load(saved(learner, tmp_path / "model.npz", change))
+        regretless.load(saved(learner, tmp_path / "model.npz", change))
 
 
 # ---------------------------------------------------------------------- files that ask for memory
@@ -194,7 +194,7 @@ def test_sizes_are_believed_where_the_bytes_are(what: str, tmp_path: Path, monke
         np, "eye", lambda *shape: pytest.fail("memory was taken") if max(shape) > 1000 else np.identity(*shape)
     )
     with pytest.raises(ValueError, match="is damaged"):
-        noregret.load(path)
+        regretless.load(path)
 
 
 def test_an_array_has_the_bytes_of_its_shape(tmp_path: Path) -> None:
@@ -206,13 +206,13 @@ def test_an_array_has_the_bytes_of_its_shape(tmp_path: Path) -> None:
         changed.writestr("state.x.npy", array.replace(b"(2,), }         ", b"(1600000000,), }"))
     assert len(data) < 3000
     with pytest.raises(ValueError, match=r"claims the shape \(1600000000,\)"):
-        noregret.load(path)
+        regretless.load(path)
 
 
 def test_nothing_is_inflated(tmp_path: Path) -> None:
     path = saved(AIOLI(), tmp_path / "model.npz", compression=zipfile.ZIP_DEFLATED)
     with pytest.raises(ValueError, match="is compressed"):
-        noregret.load(path)
+        regretless.load(path)
 
 
 def test_members_may_not_overlap(tmp_path: Path) -> None:
@@ -231,14 +231,14 @@ def test_members_may_not_overlap(tmp_path: Path) -> None:
             )
             changed.filelist.append(info)
     with pytest.raises(ValueError, match="claim"):
-        noregret.load(path)
+        regretless.load(path)
 
 
 def test_headers_have_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(AIOLI(), tmp_path / "model.npz")
     monkeypatch.setattr(archive, "LARGEST_HEADER", 100)
     with pytest.raises(ValueError, match="more than 100"):
-        noregret.load(path)
+        regretless.load(path)
     with pytest.raises(ValueError, match="may have 100"):
         AIOLI().fit(X, y).save(path)
 
@@ -250,7 +250,7 @@ def nested(depth: int, learner: Any) -> Any:
 
 
 def test_learners_nest_so_deep_and_no_deeper(tmp_path: Path) -> None:
-    noregret.load(saved(nested(persist.MOST_NESTED - 1, AIOLI()), tmp_path / "model.npz"))
+    regretless.load(saved(nested(persist.MOST_NESTED - 1, AIOLI()), tmp_path / "model.npz"))
     with pytest.raises(ValueError, match="deep"):
         nested(persist.MOST_NESTED, AIOLI()).fit(X, y).save(tmp_path / "deeper.npz")
 
@@ -259,7 +259,7 @@ def test_learners_nest_so_deep_and_no_deeper(tmp_path: Path) -> None:
             header["holds"] = {"learners": [{key: header[key] for key in ("learner", "params", "state", "holds")}]}
 
     with pytest.raises(ValueError, match="deep"):
-        noregret.load(saved(Mixture([AIOLI()]), tmp_path / "model.npz", deepen))
+        regretless.load(saved(Mixture([AIOLI()]), tmp_path / "model.npz", deepen))
 
 
 def test_nesting_costs_no_multiple_a_level(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +271,7 @@ def test_nesting_costs_no_multiple_a_level(tmp_path: Path, monkeypatch: pytest.M
         counted = property(lambda self, calls=calls: (calls.append(self), asked(self))[1])
         with monkeypatch.context() as patched:
             patched.setattr(AIOLI, "competes_with", counted)
-            noregret.load(path)
+            regretless.load(path)
         counts.append(len(calls))
     assert counts[2] - counts[1] <= 2 * (counts[1] - counts[0]) + 4, counts
 
@@ -312,7 +312,7 @@ def test_what_is_no_archive_is_refused(what: str, tmp_path: Path) -> None:
     path = saved(AIOLI(), tmp_path / "model.npz")
     path.write_bytes(BROKEN[what](bytearray(path.read_bytes())))
     with pytest.raises(ValueError, match="is damaged"):
-        noregret.load(path)
+        regretless.load(path)
 
 
 HEADERS = {
@@ -333,14 +333,14 @@ def test_headers_that_are_none_are_refused(what: str, tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as new:
         new.writestr("header.json", HEADERS[what])
     with pytest.raises(ValueError, match="is damaged"):
-        noregret.load(path)
+        regretless.load(path)
 
 
 def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        noregret.load(tmp_path / "nothing.npz")
+        regretless.load(tmp_path / "nothing.npz")
     with pytest.raises(OSError, match="directory"):
-        noregret.load(tmp_path)
+        regretless.load(tmp_path)
 
 
 def test_members_are_stored_as_they_are(tmp_path: Path) -> None:

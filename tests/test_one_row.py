@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from noregret import AIOLI, OnlineLogisticRegression, VovkAzouryWarmuth
-from noregret.errors import BadRow
-from noregret.second_order.surrogate import LEAST_IN_FOUR, LEAST_ROWS_IN_FOUR
+from regretless import AIOLI, OnlineLogisticRegression, VovkAzouryWarmuth
+from regretless.core.errors import BadRow
+from regretless.learners.second_order.surrogate import LEAST_IN_FOUR, LEAST_ROWS_IN_FOUR
 
 
 def stream(n: int, d: int, names: list[str]) -> tuple[np.ndarray, list[str]]:

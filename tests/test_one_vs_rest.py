@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 
-import noregret
+import regretless
 from learners import assert_same_state, contents, make_stream, params, through_file, within
-from noregret import (
+from regretless import (
     AIOLI,
     FTRL,
     GAF,
@@ -28,9 +28,9 @@ from noregret import (
     VovkAzouryWarmuth,
     best_in_hindsight,
 )
-from noregret.domains import Ball, Competition, RowBall, WholeSpace
-from noregret.reductions.one_vs_rest import run
-from noregret.tally import LOSS, TALLIES
+from regretless.core.tally import LOSS, TALLIES
+from regretless.learners.ensembles.one_vs_rest import run
+from regretless.theory.domains import Ball, Competition, RowBall, WholeSpace
 
 BASES: list[Any] = [AIOLI(radius=2.0), GAF(radius=2.0), OGD(radius=2.0), FTRL(), Mixture([AIOLI(), OGD()], share=0.1)]
 
@@ -96,7 +96,7 @@ def test_what_it_is_measured_by() -> None:
     assert OneVsRest(AIOLI(radius=2.0)).competes_with == Competition("softmax", RowBall(2.0))
     assert OneVsRest(FTRL()).competes_with == Competition("softmax", WholeSpace())
     X, y = make_stream("iid", 200, 3, 3, seed=0)
-    trace = noregret.play({"it": OneVsRest(AIOLI(radius=2.0))}, X, y)["it"]
+    trace = regretless.play({"it": OneVsRest(AIOLI(radius=2.0))}, X, y)["it"]
     assert trace.regret[-1][1] > 0
 
 

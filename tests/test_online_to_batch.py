@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from learners import assert_same_state, fingerprint, make_stream, within
-from noregret import (
+from regretless import (
     AIOLI,
     FOLKLORE,
     FTRL,

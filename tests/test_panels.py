@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from noregret import AIOLI, FOLKLORE, GAF, ONS, NoCertificate, VovkAzouryWarmuth, best_in_hindsight, load
-from noregret.domains import Ball
-from noregret.second_order import panels
-from noregret.tally import EXCESS, LOSS
+from regretless import AIOLI, FOLKLORE, GAF, ONS, NoCertificate, VovkAzouryWarmuth, best_in_hindsight, load
+from regretless.core.tally import EXCESS, LOSS
+from regretless.learners.second_order import panels
+from regretless.theory.domains import Ball
 
 NEVER = 10**9
 LEARNERS: list[tuple[Any, list[int]]] = [

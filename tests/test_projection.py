@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noregret.second_order.projection import project, project_by_eigenvectors, project_by_steps
+from regretless.learners.second_order.projection import project, project_by_eigenvectors, project_by_steps
 
 
 def a_projection(rng, d):

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from noregret import AIOLI, FOLKLORE, best_in_hindsight, plots
-from noregret.domains import Ball
-from noregret.race import entrants, race
-from noregret.race.games import order_of, play_game
-from noregret.race.rivals import RIVALS
-from noregret.streams import stream as named
-from noregret.streams.whole import read_whole
+from regretless import AIOLI, FOLKLORE, best_in_hindsight, plots
+from regretless.evaluate.race import entrants, race
+from regretless.evaluate.race.games import order_of, play_game
+from regretless.evaluate.race.rivals import RIVALS
+from regretless.streams import stream as named
+from regretless.streams.whole import read_whole
+from regretless.theory.domains import Ball
 
 FEW = ["AIOLI", "OGD", "Perceptron", "Vovk-Azoury-Warmuth"]
 installed = [name for name, rival in RIVALS.items() if find_spec(rival.module)]
@@ -137,7 +137,7 @@ def test_several_streams_have_an_overall_ranking_of_those_that_played_all():
 
 
 def test_bare_names_play_at_the_streams_radius_and_calls_as_they_say():
-    from noregret.race.entrants import field_of
+    from regretless.evaluate.race.entrants import field_of
 
     stream = named("adversarial", 50)
     field = field_of(stream, ["aioli", "AIOLI(radius=3)", "ogd, adagrad-norm", "KernelAIOLI", FOLKLORE(radius=2)])
@@ -198,7 +198,7 @@ def test_wabbit_is_told_as_its_own_way_of_keeping_score():
 
 
 def test_rivals_that_are_not_installed_say_what_to_install(monkeypatch):
-    monkeypatch.setattr("noregret.race.rivals.find_spec", lambda module: None)
+    monkeypatch.setattr("regretless.evaluate.race.rivals.find_spec", lambda module: None)
     with pytest.raises(ValueError, match="pip install vowpalwabbit"):
         race("iris", ["OGD"], orders=1, rows=20, against=["vw"])
 
@@ -234,7 +234,7 @@ def test_targets_that_are_no_classes_are_refused(tmp_path):
 
 
 def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    program = "from noregret.cli import main; main()"
+    program = "from regretless.cli import main; main()"
     call = [sys.executable, "-c", program, "race", "--jobs", "1", *arguments]
     return subprocess.run(call, capture_output=True, text=True, timeout=600, cwd=folder)
 
@@ -274,7 +274,7 @@ def test_command_prints_json_and_nothing_else(tmp_path):
 def test_mistakes_are_told_in_words(tmp_path, monkeypatch, arguments, code, words):
     from typer.testing import CliRunner
 
-    from noregret.cli import app
+    from regretless.cli import app
 
     fruit(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import expit, softmax
 
 import reference
-from noregret import AIOLI, FOLKLORE, GAF, ONS, VovkAzouryWarmuth
-from noregret.tally import EXCESS
+from regretless import AIOLI, FOLKLORE, GAF, ONS, VovkAzouryWarmuth
+from regretless.core.tally import EXCESS
 
 CURVATURES = ["sharp", "gaf", "folklore", 0.2]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import noregret
+import regretless
 from learners import LARGEST_NUMBER_WEIGHTS, Entry, Stream, learners_that, within
-from noregret.domains import Ball, WholeSpace
-from noregret.streams import adversarial
+from regretless.streams import adversarial
+from regretless.theory.domains import Ball, WholeSpace
 
 ROWS = 150
 
@@ -57,7 +57,7 @@ def test_regret_is_an_interval_under_certificate_and_bound(entry: Entry, name: s
     X, y = (stream, None) if callable(stream) else (within(stream.X, 1.0), stream.y)
     learner = entry.new()
     whole = isinstance(learner.competes_with.domain, WholeSpace)
-    trace = noregret.play(
+    trace = regretless.play(
         learner,
         X,
         y,

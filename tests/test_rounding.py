@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from noregret import (
+from reference.long_numbers import LongAIOLI, LongFOLKLORE, LongVAW
+from regretless import (
     AIOLI,
     FOLKLORE,
     GAF,
@@ -22,10 +23,9 @@ from noregret import (
     load,
     merge,
 )
-from noregret.domains import Ball
-from noregret.second_order import panels
-from noregret.second_order.rounding import FULL, MASS, ROOT, covariance
-from reference.long_numbers import LongAIOLI, LongFOLKLORE, LongVAW
+from regretless.learners.second_order import panels
+from regretless.learners.second_order.rounding import FULL, MASS, ROOT, covariance
+from regretless.theory.domains import Ball
 
 
 def salaries(n: int, size: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

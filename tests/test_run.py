@@ -1,4 +1,4 @@
-"""`noregret run` and `noregret predict`: the real command, in a subprocess."""
+"""`regretless run` and `regretless predict`: the real command, in a subprocess."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import noregret
-from noregret import AIOLI, OnlineLogisticRegression
-from noregret.running.recipe import learner_of
+import regretless
+from regretless import AIOLI, OnlineLogisticRegression
+from regretless.evaluate.recipe import learner_of
 
 pytest.importorskip("pyarrow")
-PROGRAM = [sys.executable, "-c", "from noregret.cli import main; main()"]
+PROGRAM = [sys.executable, "-c", "from regretless.cli import main; main()"]
 
 
 def command(*arguments: str, at: Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -75,13 +75,13 @@ def test_a_run_leaves_forecasts_model_summary_pictures_and_a_page(done: Path) ->
 def test_a_run_is_the_library_s_own_game(done: Path) -> None:
     import pyarrow.parquet as pq
 
-    from noregret.streams import read
+    from regretless.streams import read
 
     learner = OnlineLogisticRegression(missing="mean")
     p = np.concatenate([learner.predict_then_learn(block.X, block.y) for block in read(done / "clicks.csv", "click")])
     table = pq.read_table(done / "clicks-run" / "forecasts.parquet")
     np.testing.assert_array_equal(table["p_yes"].to_numpy(), p[:, 1])
-    model = noregret.load(done / "clicks-run" / "model.npz")
+    model = regretless.load(done / "clicks-run" / "model.npz")
     assert model.total_loss_ == learner.total_loss_
 
 

@@ -1,4 +1,4 @@
-"""`noregret run` where something is in the way: another run, a changed file, links, hostile text, bombs."""
+"""`regretless run` where something is in the way: another run, a changed file, links, hostile text, bombs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 pytest.importorskip("pyarrow")
 testing = pytest.importorskip("typer.testing")
 
-from noregret.cli import app  # noqa: E402
-from noregret.cli.terminal import printable, printable_json  # noqa: E402
-from noregret.running import report  # noqa: E402
-from noregret.running.folder import Folder  # noqa: E402
-from noregret.running.lock import Lock  # noqa: E402
+from regretless.cli import app  # noqa: E402
+from regretless.cli.terminal import printable, printable_json  # noqa: E402
+from regretless.evaluate.run import report  # noqa: E402
+from regretless.evaluate.run.folder import Folder  # noqa: E402
+from regretless.evaluate.run.lock import Lock  # noqa: E402
 
 
 def command(*arguments: object, given: str | None = None):
@@ -47,7 +47,7 @@ def test_stopped_in_its_report_and_at_its_end_a_run_goes_on(tmp_path, monkeypatc
         patch.setattr(report, "write_pictures", stop)
         stopped = command("run", data, *OPTIONS, "--out", parts)
         assert stopped.exit_code == 4, stopped.output
-        assert "To go on: noregret" in stopped.output
+        assert "To go on: regretless" in stopped.output
     with monkeypatch.context() as patch:
         patch.setattr(Folder, "clear", stop)
         assert command("run", data, *OPTIONS, "--out", parts, "--resume").exit_code == 4

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noregret.first_order.mirrors import Mirror, eager_step, mirror_step
-from noregret.first_order.schedules import (
+from regretless.learners.first_order.mirrors import Mirror, eager_step, mirror_step
+from regretless.learners.first_order.schedules import (
     AdaGrad,
     AdaGradNorm,
     ConstantStep,

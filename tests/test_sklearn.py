@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from noregret import (
+from regretless import (
     AIOLI,
     FOLKLORE,
     GAF,
@@ -69,7 +69,7 @@ ZERO_WEIGHTS = "a row of weight 0 is a row left out, wherever it stands: a block
 REPEATED_ROWS = (
     "rows are met one after another: a row of weight 2 is one forecast and one step, the same row twice is two"
 )
-DEFAULT_SET = "the default of `domain` is a frozen set of noregret.domains, and the check allows plain values alone"
+DEFAULT_SET = "the default of `domain` is a frozen set of regretless.domains, and the check allows plain values alone"
 RATE = "the check sets alpha=0.01, which it takes for a regularization: here it is the rate of the steps"
 WIDE_BOUND = (
     "steps are those of the theorem for entries of up to 200, which some checks have: 200 rows with entries of up to 4 "

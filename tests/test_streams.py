@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from noregret.streams import BUNDLED
-from noregret.streams import stream as named
+from regretless.streams import BUNDLED
+from regretless.streams import stream as named
 
 
 @pytest.mark.parametrize("name", BUNDLED)

@@ -18,19 +18,19 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-import noregret
-from noregret.streams import NAMES, datasets, fetch, load_dataset, stream
-from noregret.streams.datasets import DATASETS, SKLEARN, Part, Public
+import regretless
+from regretless.streams import NAMES, datasets, fetch, load_dataset, stream
+from regretless.streams.datasets import DATASETS, SKLEARN, Part, Public
 
-FOLDER = os.environ.get("NOREGRET_DATA")
-needs_data = pytest.mark.skipif(not FOLDER, reason="NOREGRET_DATA names no folder of data sets")
+FOLDER = os.environ.get("REGRETLESS_DATA")
+needs_data = pytest.mark.skipif(not FOLDER, reason="REGRETLESS_DATA names no folder of data sets")
 
 
 @pytest.fixture
 def away(tmp_path, monkeypatch):
     """Nobody's data, and a cache of the test's own."""
-    monkeypatch.delenv("NOREGRET_DATA", raising=False)
-    monkeypatch.setenv("NOREGRET_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("REGRETLESS_DATA", raising=False)
+    monkeypatch.setenv("REGRETLESS_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache" / "data"
 
 
@@ -121,12 +121,12 @@ def test_offline_says_where_to_put_the_file(away, monkeypatch, tmp_path):
     gone = DATASETS["vehicle"].train._replace(files={"vehicle.scale": "http://127.0.0.1:9/vehicle.scale"})
     monkeypatch.setitem(datasets.DATASETS, "vehicle", DATASETS["vehicle"]._replace(train=gone))
     where = re.escape(str(away))
-    with pytest.raises(ConnectionError, match=rf"127.*Put vehicle\.scale.* into {where}.*NOREGRET_DATA"):
+    with pytest.raises(ConnectionError, match=rf"127.*Put vehicle\.scale.* into {where}.*REGRETLESS_DATA"):
         load_dataset("vehicle")
     assert list(away.iterdir()) == []
     with pytest.raises(FileNotFoundError, match=rf"download=False.*Put vehicle\.scale.* into {where}"):
         load_dataset("vehicle", download=False)
-    monkeypatch.setenv("NOREGRET_DATA", str(tmp_path / "mine"))
+    monkeypatch.setenv("REGRETLESS_DATA", str(tmp_path / "mine"))
     with pytest.raises(FileNotFoundError, match=rf"{re.escape(str(tmp_path / 'mine'))}.*or {where}"):
         load_dataset("vehicle", download=False)
 
@@ -146,7 +146,7 @@ def test_compression_does_not_matter(away, tiny, tmp_path, monkeypatch, pack):
     mine.mkdir()
     suffix = {gzip.compress: ".gz", bz2.compress: ".bz2"}.get(pack, "")
     (mine / f"tiny{suffix}").write_bytes(pack(file.read_bytes()))
-    monkeypatch.setenv("NOREGRET_DATA", str(mine))
+    monkeypatch.setenv("REGRETLESS_DATA", str(mine))
     assert np.allclose(load_dataset("tiny", download=False).X, X)
     assert not away.exists()
 
@@ -216,7 +216,7 @@ def test_mnist():
 @needs_data
 def test_a_spoilt_file_of_ones_own_is_noticed(tmp_path, monkeypatch, away):
     shutil.copyfile(Path(FOLDER or "") / "vehicle.scale", tmp_path / "vehicle.scale")
-    monkeypatch.setenv("NOREGRET_DATA", str(tmp_path))
+    monkeypatch.setenv("REGRETLESS_DATA", str(tmp_path))
     text = (tmp_path / "vehicle.scale").read_text()
     (tmp_path / "vehicle.scale").write_text(text.replace("0.153846", "0.253846", 1))
     with pytest.warns(UserWarning, match="another copy of vehicle"):
@@ -238,5 +238,5 @@ def test_streams_of_data_sets(name):
 
 
 def test_public_names_are_found_on_first_use():
-    assert noregret.load_dataset is load_dataset
-    assert noregret.streams.stream is stream
+    assert regretless.load_dataset is load_dataset
+    assert regretless.streams.stream is stream

@@ -10,8 +10,8 @@ from io import BytesIO, StringIO
 import numpy as np
 import pytest
 
-from noregret.streams import csv_table, fetch, json_table, read, sources
-from noregret.streams.witness import Changed, Witness
+from regretless.streams import csv_table, fetch, json_table, read, sources
+from regretless.streams.witness import Changed, Witness
 
 pa = pytest.importorskip("pyarrow")
 
@@ -79,7 +79,7 @@ def test_a_data_set_inflates_to_a_largest_size(tmp_path, monkeypatch):
 def test_a_parquet_column_that_declares_too_much_is_refused(tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
-    from noregret.streams import arrow_table
+    from regretless.streams import arrow_table
 
     path = tmp_path / "bomb.parquet"
     pq.write_table(

@@ -19,9 +19,9 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 from sklearn.utils import murmurhash3_32
 
-from noregret import BadRow, OnlineLogisticRegression
-from noregret.streams import BadLine, read
-from noregret.streams.sources import SAMPLE
+from regretless import BadRow, OnlineLogisticRegression
+from regretless.streams import BadLine, read
+from regretless.streams.sources import SAMPLE
 
 
 def together(reading):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from noregret import AIOLI, FOLKLORE, OGD, FollowTheLeader, Perceptron, play, streams
-from noregret.domains import Box
+from regretless import AIOLI, FOLKLORE, OGD, FollowTheLeader, Perceptron, play, streams
+from regretless.theory.domains import Box
 
 DRAWN = {
     "logistic": streams.logistic,

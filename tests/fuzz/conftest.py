@@ -1,6 +1,6 @@
 """Fuzz tests: each plays random cases for a bounded time.
 
-`NOREGRET_FUZZ_SECONDS` is the time per test (2 seconds by default; `make fuzz` gives more) and `NOREGRET_FUZZ_SEED`
+`REGRETLESS_FUZZ_SECONDS` is the time per test (2 seconds by default; `make fuzz` gives more) and `REGRETLESS_FUZZ_SEED`
 the first seed. A failing test names its seed, which plays the same case again.
 """
 
@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-SECONDS = float(os.environ.get("NOREGRET_FUZZ_SECONDS", "2"))
-FIRST_SEED = int(os.environ.get("NOREGRET_FUZZ_SEED", "0"))
+SECONDS = float(os.environ.get("REGRETLESS_FUZZ_SECONDS", "2"))
+FIRST_SEED = int(os.environ.get("REGRETLESS_FUZZ_SEED", "0"))
 
 
 class Cases:
@@ -47,7 +47,7 @@ def pytest_runtest_makereport(item, call):
     outcome = yield
     report = outcome.get_result()
     if call.when == "call" and report.failed and "cases" in getattr(item, "funcargs", {}):
-        report.sections.append(("fuzz", f"NOREGRET_FUZZ_SEED={item.funcargs['cases'].seed}"))
+        report.sections.append(("fuzz", f"REGRETLESS_FUZZ_SEED={item.funcargs['cases'].seed}"))
 
 
 def pytest_terminal_summary(terminalreporter):

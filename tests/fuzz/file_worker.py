@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from subjects import SUBJECTS, Subject
 
-import noregret
+import regretless
 
 ROWS, MORE_ROWS = 12, 6
 MOST_KILOBYTES = 400_000  # that one case may add to what the process has taken
@@ -60,7 +60,7 @@ def saved(subject: Subject, rng: np.random.Generator, path: Path) -> None:
 def tried(path: Path, subject: Subject, rng: np.random.Generator) -> str:
     """Load a file; what is loaded must go on. Returns "refused" or "loaded"."""
     try:
-        learner = noregret.load(path)
+        learner = regretless.load(path)
     except ValueError:
         return "refused"
     X, y = subject.stream(rng, MORE_ROWS, learner.n_features_in_)
@@ -151,7 +151,7 @@ def other(value: Any, rng: np.random.Generator) -> Any:
     if isinstance(value, float):
         return value * [0.0, -1.0, 0.5, 3.0, 1e10, 1e-10, 1e300, 1e-300, float("inf")][int(rng.integers(9))]
     if isinstance(value, str):
-        names = [*noregret.__all__, "number", "category", "exact", "nystrom", "random-features", "langevin", "auto"]
+        names = [*regretless.__all__, "number", "category", "exact", "nystrom", "random-features", "langevin", "auto"]
         return names[int(rng.integers(len(names)))]
     if isinstance(value, list):
         doubled = value + value[:1]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-import noregret
-from noregret import (
+import regretless
+from regretless import (
     AIOLI,
     FOLKLORE,
     FTRL,
@@ -40,7 +40,7 @@ from noregret import (
     StronglyConvexOGD,
     VovkAzouryWarmuth,
 )
-from noregret.domains import Ball, Box
+from regretless.theory.domains import Ball, Box
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ SUBJECTS = [
 
 def public_learners() -> set[type]:
     """Every public class that learns."""
-    found = (getattr(noregret, name) for name in noregret.__all__)
+    found = (getattr(regretless, name) for name in regretless.__all__)
     return {each for each in found if inspect.isclass(each) and (hasattr(each, "partial_fit") or hasattr(each, "act"))}
 
 

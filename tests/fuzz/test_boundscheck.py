@@ -15,8 +15,8 @@ from numba import config
 from scipy import sparse
 from subjects import SUBJECTS, Subject
 
-import noregret
-from noregret import (
+import regretless
+from regretless import (
     AIOLI,
     FOLKLORE,
     GAF,
@@ -31,8 +31,8 @@ from noregret import (
     best_in_hindsight,
     stumps,
 )
-from noregret.domains import Simplex, WholeSpace
-from noregret.first_order.schedules import AdaGrad
+from regretless.learners.first_order.schedules import AdaGrad
+from regretless.theory.domains import Simplex, WholeSpace
 
 pytestmark = [
     pytest.mark.boundscheck,
@@ -43,7 +43,7 @@ COLUMNS = 9
 
 
 def test_an_index_outside_is_an_error() -> None:
-    from noregret.labels import mark
+    from regretless.core.labels import mark
 
     with pytest.raises(IndexError):
         mark(np.zeros(3, dtype=np.int64), np.zeros((2, 2)))
@@ -81,7 +81,7 @@ def test_a_short_game(subject: Subject, tmp_path: Path) -> None:
             learner.partial_fit(sparse.csr_array(np.where(X > 0.0, X, 0.0)), y)
     if hasattr(learner, "save"):
         learner.save(tmp_path / "model.npz")
-        noregret.load(tmp_path / "model.npz")
+        regretless.load(tmp_path / "model.npz")
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from noregret import OnlineBoosting, OnlineLogisticRegression, load
-from noregret.automatic import members
+from regretless import OnlineBoosting, OnlineLogisticRegression, load
+from regretless.learners.logistic import members
 
 CATEGORIES = ["a", "b", "c", "d", "e", 3.5]
 

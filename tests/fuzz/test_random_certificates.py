@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
-from noregret import (
+from regretless import (
     AIOLI,
     FOLKLORE,
     GAF,

@@ -1,4 +1,4 @@
-"""`noregret run`, stopped at any moment: gone on with, it ends with the files of a run that was not stopped."""
+"""`regretless run`, stopped at any moment: gone on with, it ends with the files of a run that was not stopped."""
 
 from __future__ import annotations
 

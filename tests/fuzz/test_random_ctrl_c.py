@@ -16,7 +16,7 @@ from held import held
 from sklearn.base import clone
 from subjects import SUBJECTS, Subject
 
-from noregret import (
+from regretless import (
     AIOLI,
     FOLKLORE,
     FTRL,

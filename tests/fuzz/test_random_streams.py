@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noregret.errors import BadRow
-from noregret.streams import read
+from regretless.core.errors import BadRow
+from regretless.streams import read
 
 pa = pytest.importorskip("pyarrow")
 

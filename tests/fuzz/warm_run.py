@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from noregret.cli import app, main
+from regretless.cli import app, main
 
 EVENTS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}
 
@@ -31,7 +31,7 @@ def play(arguments: list[str], folder: str, at: int, how: int, told: str) -> Non
         os.dup2(out.fileno(), 2)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the fork server ignores it
     sys.addaudithook(hear)
-    sys.argv = ["noregret", *arguments]
+    sys.argv = ["regretless", *arguments]
     main()
 
 

@@ -1,6 +1,0 @@
-"""The best in hindsight: what a learner's total is compared with, with a certified gap."""
-
-from noregret.hindsight.comparator import Comparator, best_in_hindsight, hindsight_curve
-from noregret.hindsight.constants import best_constant, best_shifting_constants
-
-__all__ = ["Comparator", "best_constant", "best_in_hindsight", "best_shifting_constants", "hindsight_curve"]

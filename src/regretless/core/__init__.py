@@ -1,0 +1,1 @@
+"""What every learner is made of: rows and labels in, tallies, files, locks, compiled code."""

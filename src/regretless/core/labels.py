@@ -1,0 +1,219 @@
+"""Labels of any kind to class codes and back.
+
+A class is a number, a truth value, text, or any other object that can be looked up. What is missing is no class.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from regretless.core.errors import BadRow
+from regretless.core.inputs import UNLEARNED, as_floats, is_missing
+from regretless.core.jit import kernel
+from regretless.core.types import Array
+from regretless.core.validate import label_distributions, writable
+
+WITHOUT_ORDER = (TypeError, ValueError, OverflowError)  # labels of several kinds have none but that of appearance
+WHOLE = 2**53  # below this floats tell whole numbers apart
+
+
+class Labels:
+    """The classes of a stream, in the order of the probability columns."""
+
+    def __init__(self, classes: np.ndarray) -> None:
+        self.classes = classes.copy()  # the caller may change his
+        self.code = {label: k for k, label in enumerate(classes.tolist())}
+        # The row with a 1 at k is a window into a single 1 among zeros: a table of all rows would take K x K numbers.
+        self._lone_one = np.zeros(max(0, 2 * classes.size - 1))
+        self._lone_one[classes.size - 1 : classes.size] = 1.0
+        self.target_of = {label: self.target(k) for label, k in self.code.items()}
+        numeric = classes.dtype.kind in "biuf"
+        self._are_codes = classes.dtype.kind in "iu" and np.array_equal(classes, np.arange(classes.size))
+        self._in_order = numeric and bool(np.all(classes[:-1] < classes[1:]))
+        self._as_floats = numeric and bool(np.all(np.abs(classes.astype(np.float64)) < WHOLE))  # comparable as such
+
+    def __reduce__(self) -> tuple[type[Labels], tuple[np.ndarray]]:
+        return type(self), (self.classes,)  # the windows would be written out one by one
+
+    @classmethod
+    def of(cls, y: Any, classes: Any) -> Labels:
+        """The declared classes, or else those of the first labels, sorted where they can be."""
+        if classes is not None:
+            declared = as_labels(classes)
+            refuse_missing(declared, "classes: place")
+            found = cls(declared)
+            if len(found.code) != declared.size:
+                raise ValueError(f"classes={declared.tolist()} names a class twice.")
+        elif (soft := as_distributions(y)) is not None:
+            found = cls(np.arange(soft.shape[1]))
+        else:
+            labels = as_labels(y)
+            refuse_missing(labels, "row")
+            if not _are_whole(labels):
+                with suppress(TypeError):  # of labels of several kinds
+                    check_classification_targets(labels)
+            try:
+                found = cls(np.unique(labels))
+            except WITHOUT_ORDER:
+                found = cls(as_objects(list(dict.fromkeys(labels.tolist()))))
+        if found.classes.size < 2:
+            raise ValueError(
+                f"y holds only one class, {found.classes.tolist()}. A classifier needs at least 2 classes: declare "
+                "them in the first call, classes=[...]."
+            )
+        return found
+
+    def target(self, k: int) -> Array:
+        """Class k as a block of one row of label probabilities. Not to be written to."""
+        last = self.classes.size - 1
+        window: Array = self._lone_one[last - k : last - k + self.classes.size]
+        return window[None]
+
+    def distributions(self, y: Any) -> Array:
+        """One row of label probabilities a row: one-hot for hard labels, soft labels as they are."""
+        soft = as_distributions(y)
+        if soft is not None:
+            label_distributions(soft, self.classes.size)
+            return soft
+        labels = as_labels(y)
+        if self._are_codes and labels.dtype == np.int64 and labels.flags.carray:
+            found = np.zeros((labels.size, self.classes.size))
+            i = mark(labels, found)
+            if i < 0:
+                return found
+            raise self.unknown(labels[i], i)
+        codes, foreign = self.codes(labels)
+        if np.count_nonzero(foreign):  # not `any`: after its 512-bit vectors a processor is slow for half a millisecond
+            i = int(np.argmax(foreign))
+            raise self.unknown(labels[i], i)
+        found = np.zeros((labels.size, self.classes.size))
+        mark(codes, found)
+        return found
+
+    def codes(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The place of each label among the classes, and which labels have none."""
+        if self._in_order and (labels.dtype == self.classes.dtype or (self._as_floats and labels.dtype.kind in "biuf")):
+            codes = np.minimum(np.searchsorted(self.classes, labels), self.classes.size - 1)
+            return codes, self.classes[codes] != labels
+        try:
+            codes = np.array([self.code.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+        except TypeError:  # one cannot be looked up
+            refuse_missing(labels, "row")
+            raise
+        return codes, codes < 0
+
+    def unknown(self, label: Any, row: int) -> BadRow:
+        """The complaint about a label that is none of the classes."""
+        if is_missing(label):
+            return missing(label, f"row {row}")
+        label = label.item() if isinstance(label, np.generic) else label
+        return BadRow(
+            f"row {row}: label {label!r} is not one of the classes {self.classes.tolist()}. Correct "
+            "the label, or start "
+            "anew and declare every class in the first call, classes=[...]. Nothing was learned from this call."
+        )
+
+
+@kernel
+def mark(codes: np.ndarray, distributions: Array) -> int:
+    """Add one-hot rows to zeros; returns the first row whose code is that of no class, or -1."""
+    for t in range(codes.size):
+        k = codes[t]
+        if k < 0 or k >= distributions.shape[1]:
+            return t
+        distributions[t, k] = 1.0
+    return -1
+
+
+def as_distributions(y: Any) -> Array | None:
+    """y as an (n, K) array of label probabilities, or None if it holds hard labels."""
+    shape = getattr(y, "shape", None)
+    if shape is None or len(shape) != 2 or shape[1] < 2:
+        return None
+    return writable(as_floats(y, lambda at: f"row {at[0]}, label column {at[1]}"))
+
+
+def as_labels(y: Any) -> np.ndarray:
+    """y as a one-dimensional array of labels: what is masked is None, and no two labels become one."""
+    labels = _of_sequence(list(y)) if isinstance(y, list | tuple) else np.asarray(y)
+    if isinstance(y, np.ma.MaskedArray) and (mask := np.ma.getmaskarray(y)).any():
+        labels = labels.astype(object)
+        labels[mask] = None
+    if labels.dtype.kind in "mM":
+        raise ValueError(f"y holds dates ({labels.dtype}): name the classes by text, for example y.astype(str).")
+    if labels.dtype.kind == "T":
+        labels = labels.astype(object)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = column_or_1d(labels, warn=True)
+    if labels.ndim != 1:
+        raise ValueError(
+            f"y has shape {labels.shape}: give one label a row, or an (n, K) array of label probabilities."
+        )
+    return labels
+
+
+def _of_sequence(labels: list[Any]) -> np.ndarray:
+    """As NumPy reads it, unless labels that differ would become one."""
+    try:
+        found = np.asarray(labels)
+    except ValueError:  # sequences of different lengths
+        return as_objects(labels)
+    if found.dtype.kind == "U":  # which makes text of anything, and forgets zeros at the end
+        faithful = all(isinstance(label, str) and not label.endswith("\0") for label in labels)
+    elif found.dtype.kind == "S":
+        faithful = all(isinstance(label, bytes) and not label.endswith(b"\0") for label in labels)
+    else:
+        masked = found.dtype.kind in "fc" and any(label is np.ma.masked for label in labels)
+        faithful = found.dtype.kind not in "fc" or not (masked or _beyond_floats(labels, found))
+    return found if faithful else as_objects(labels)
+
+
+def as_classes(labels: list[Any]) -> np.ndarray:
+    """Labels that have been read before, in one array; nothing is refused."""
+    found = _of_sequence(labels)
+    return found if found.ndim == 1 and found.dtype.kind not in "mM" else as_objects(labels)
+
+
+def _beyond_floats(labels: list[Any], found: np.ndarray) -> bool:
+    """Whether a whole number is larger than floats can tell from its neighbours."""
+    large = found.ndim == 1 and bool(np.any(np.abs(found) >= WHOLE))
+    return large and any(isinstance(label, int | np.integer) and abs(int(label)) >= WHOLE for label in labels)
+
+
+def _are_whole(labels: np.ndarray) -> bool:
+    """Whether these are whole numbers too large for NumPy's, which scikit-learn does not know."""
+    return labels.dtype.kind == "O" and all(isinstance(label, int) for label in labels.tolist())
+
+
+def as_objects(labels: list[Any]) -> np.ndarray:
+    """The labels themselves, whatever they are."""
+    found = np.empty(len(labels), dtype=object)
+    for i, label in enumerate(labels):  # one by one: a tuple stays one
+        found[i] = label
+    return found
+
+
+def refuse_missing(labels: np.ndarray, what: str) -> None:
+    """Refuse what can be no class, by its place."""
+    if labels.dtype.kind in "fc":
+        for i in np.flatnonzero(np.isnan(labels))[:1]:
+            raise missing(labels[i], f"{what} {i}")
+    if labels.dtype.kind != "O":
+        return
+    for i, label in enumerate(labels.tolist()):
+        if is_missing(label):
+            raise missing(label, f"{what} {i}")
+        try:
+            hash(label)
+        except TypeError as error:
+            raise BadRow(f"{what} {i}: {label!r} can be no class: give numbers or text. {UNLEARNED}") from error
+
+
+def missing(label: Any, where: str) -> BadRow:
+    """The complaint about a label that is not there."""
+    return BadRow(f"{where}: label {label!r} is missing. Input contains NaN: leave the row out. {UNLEARNED}")

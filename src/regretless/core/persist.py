@@ -1,0 +1,332 @@
+"""Save and load learners, without pickle.
+
+A model file is an `.npz` archive (a zip of `.npy` arrays, readable from any language that reads them): one
+array per field of `state_`, one for the classes, and `header.json` with the format version, the learner's
+name and its hyper-parameters. A learner that holds others has theirs beside its own, under the name of the
+parameter and, in a list, a number (`learners.0.state.P`, `base.state.P`). The same learner always gives the
+same bytes. Loading builds the learner anew from its hyper-parameters and accepts only arrays of the shapes it
+expects, with numbers that a game can have led to; no code from the file is ever run, and no size is believed before
+as many bytes are there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import reprlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+
+import regretless
+from regretless.core import archive, validate
+from regretless.core.labels import Labels, as_objects
+from regretless.core.stored import Recipe, Stored
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FORMAT = 2
+MOST_NESTED = 8  # learners within learners
+
+
+def save(learner: Stored, path: str | Path) -> None:
+    """Write a learner to `path`, all or nothing."""
+    if not hasattr(learner, "state_"):
+        raise ValueError(f"this {type(learner).__name__} has learned nothing yet: there is no state to save.")
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "regretless": regretless.__version__,
+        **_recipe(learner),
+        "n_features": int(learner.n_features_in_),
+    }
+    arrays = _arrays(learner)
+    if hasattr(learner, "feature_names_in_"):
+        header["feature_names"] = [str(name) for name in learner.feature_names_in_]
+    if hasattr(learner, "classes_"):
+        if learner.classes_.dtype.kind == "O":
+            header["classes"] = [_plain("classes", label) for label in learner.classes_.tolist()]
+        else:
+            arrays["classes"] = learner.classes_
+    if aside := learner._aside():
+        header["aside"] = aside
+    path = Path(path)
+    temporary = path.with_name(f"{path.name}.{uuid4().hex}.part")  # with the rights of any new file
+    try:
+        with open(temporary, "xb") as file:
+            archive.write(file, header, arrays)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _recipe(learner: Stored, depth: int = 1) -> dict[str, Any]:
+    """What builds the learner, and the learners that it holds."""
+    _require_shallow(depth)
+    recipe: dict[str, Any] = {
+        "learner": type(learner).__name__,
+        "params": {
+            name: _plain(name, value) for name, value in learner._played_with.items() if name not in learner._holds
+        },
+        "state": list(learner.state_._fields),
+    }
+    if learner._holds:
+        held = {name: getattr(learner, at) for name, at in learner._holds.items()}
+        recipe["holds"] = {
+            name: [_recipe(each, depth + 1) for each in found] if isinstance(found, list) else _recipe(found, depth + 1)
+            for name, found in held.items()
+        }
+    return recipe
+
+
+def _arrays(learner: Stored, prefix: str = "") -> dict[str, NDArray[Any]]:
+    """The state's arrays, then those of the learners it holds."""
+    arrays = {f"{prefix}state.{name}": array for name, array in learner.state_._asdict().items()}
+    for part, held in _held(learner, prefix):
+        arrays |= _arrays(held, part)
+    return arrays
+
+
+def _held(learner: Stored, prefix: str) -> Iterator[tuple[str, Stored]]:
+    """The learners that it holds, and how the names of their arrays begin."""
+    for name, attribute in learner._holds.items():
+        held = getattr(learner, attribute)
+        if not isinstance(held, list):
+            yield f"{prefix}{name}.", held
+            continue
+        for i, each in enumerate(held):
+            yield f"{prefix}{name}.{i}.", each
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value that JSON keeps exactly."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Recipe):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}  # type: ignore[arg-type]
+        return {"recipe": type(value).__name__} | {key: _plain(name, part) for key, part in fields.items()}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list):
+        return [_plain(name, part) for part in value]
+    if isinstance(value, tuple):
+        return {"tuple": _plain(name, list(value))}
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    raise ValueError(
+        f"{name}={value!r} cannot be saved: only numbers, text, True, False, None, and the sets, schedules and stumps "
+        "of regretless can."
+    )
+
+
+def _param(value: Any) -> Any:
+    """What `_plain` made plain."""
+    if isinstance(value, list):
+        return [_param(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if "tuple" in value:
+        return tuple(_param(_field(value, "tuple", list)))
+    if "bytes" in value:
+        return bytes.fromhex(_field(value, "bytes", str))
+    name = _field(value, "recipe", str)
+    if name not in Recipe.recipes:
+        raise ValueError(f"{reprlib.repr(name)} is none of the sets, schedules and stumps of regretless")
+    return Recipe.recipes[name](**{key: _param(part) for key, part in value.items() if key != "recipe"})
+
+
+def load(path: str | Path) -> Any:
+    """Read a learner written by `save`; it goes on where it stopped, bit for bit.
+
+    >>> import tempfile, regretless
+    >>> learner = regretless.AIOLI().fit([[0.0, 1.0], [1.0, 0.0]], ["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     learner.save(f"{folder}/model.npz")
+    ...     again = regretless.load(f"{folder}/model.npz")
+    >>> (again.predict_proba([[1.0, 0.0]]) == learner.predict_proba([[1.0, 0.0]])).all()
+    np.True_
+    """
+    with open(path, "rb") as file:  # that there is none, or none to be read, is an OSError of its own
+        try:
+            return _build(*archive.read(file))
+        except Unreadable as error:
+            raise ValueError(f"{path} {error}") from error
+        except DAMAGE as error:
+            what = str(error) if isinstance(error, ValueError) else repr(error)
+            raise ValueError(
+                f"{path} is damaged: {what.rstrip('.')}. It is no regretless model file, or was changed since it was "
+                "written: take another copy, or train and save the model anew."
+            ) from error
+
+
+class Unreadable(ValueError):
+    """A file that may be sound, and cannot be read here."""
+
+
+# What building a learner from nonsense raises: parameters and arrays of the wrong kind, numbers without end. All else
+# would be a mistake of ours.
+DAMAGE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError, MemoryError)
+
+
+def _require_shallow(depth: int) -> None:
+    if depth > MOST_NESTED:
+        raise ValueError(f"learners hold learners more than {MOST_NESTED} deep, and files go no deeper")
+
+
+def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Stored:
+    """The learner of a header and arrays, every one of which is held against the others before it is used."""
+    if header.get("format") != FORMAT:
+        raise Unreadable(
+            f"has format {reprlib.repr(header.get('format'))}, and regretless {regretless.__version__} reads format "
+            f"{FORMAT}: another version wrote it. Load it there, or train and save the model again."
+        )
+    learner = _unlearned(header)
+    learner.n_features_in_ = n_features = validate.whole("n_features", header["n_features"], 1)
+    if "feature_names" in header:
+        learner.feature_names_in_ = np.array(_names(header["feature_names"], n_features), dtype=object)
+    n_classes = _meet_classes(learner, header, arrays)
+    learner._take_up(_field(header, "aside", dict, {}))
+    _require_bytes(learner, header, arrays, "", n_features, n_classes)
+    learner._begin(n_features)
+    strangers = arrays.keys() - _arrays(learner).keys() - {"classes"}
+    _restore(learner, header, arrays, "")
+    if strangers:
+        raise ValueError(f"{sorted(strangers)[0]!r} belongs to no learner in it")
+    return learner
+
+
+def _field(recipe: dict[str, Any], name: str, kind: type, default: Any = None) -> Any:
+    """A field of the header, of the kind that `save` writes."""
+    found = recipe.get(name, default)
+    if not isinstance(found, kind):
+        raise ValueError(f"{name}={reprlib.repr(found)} in the header is no {kind.__name__}")
+    return found
+
+
+def _names(names: Any, n_features: int) -> list[str]:
+    if not isinstance(names, list) or len(names) != n_features or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"feature_names={reprlib.repr(names)} are not the names of {n_features} features")
+    return names
+
+
+def _meet_classes(learner: Stored, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> int:
+    """Tell the learner its classes; returns how many there are, 1 for a learner of numbers."""
+    if "classes" not in arrays and "classes" not in header:
+        return 1
+    if getattr(learner, "_regresses", False) or not hasattr(learner, "_meet_classes"):
+        raise ValueError("there are classes, and the learner forecasts numbers")
+    found = arrays.get("classes")
+    if found is None:
+        found = as_objects([_param(label) for label in _field(header, "classes", list)])
+    if found.ndim != 1 or found.size < learner._fewest_classes:
+        raise ValueError(f"classes has the shape {found.shape}: there are {learner._fewest_classes} at least")
+    labels = Labels(found)
+    if len(labels.code) != found.size or not all(label == label for label in labels.code):
+        raise ValueError("a class is there twice, or is NaN")
+    learner._meet_classes(labels)
+    return max(2, found.size)
+
+
+def _unlearned(recipe: Any, depth: int = 1) -> Stored:
+    """The learner as it was before the first row."""
+    _require_shallow(depth)
+    if not isinstance(recipe, dict):
+        raise ValueError(f"{reprlib.repr(recipe)} is the recipe of no learner")
+    name = _field(recipe, "learner", str)
+    kind = getattr(regretless, name) if name in regretless.__all__ else Stored.registry.get(name)
+    if not (isinstance(kind, type) and issubclass(kind, Stored)):
+        raise Unreadable(
+            f"holds a {reprlib.repr(name)}: no learner of that name is known. Import the module that defines it first."
+        )
+    held: dict[str, Any] = {}
+    for at, parts in _field(recipe, "holds", dict, {}).items():
+        several = isinstance(parts, list)
+        built = [_unlearned(part, depth + 1) for part in (parts if several else [parts])]
+        held[at] = built if several and not kind._copies else built[0]
+    params = _field(recipe, "params", dict)
+    learner = kind(**{name: _param(value) for name, value in params.items()}, **held)
+    if held.keys() != learner._holds.keys():
+        raise ValueError(f"a {name} holds learners as {list(learner._holds)}, not as {list(held)}")
+    return learner
+
+
+def _require_bytes(
+    learner: Stored,
+    recipe: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    prefix: str,
+    n_features: int,
+    n_classes: int,
+) -> None:
+    """Refuse sizes that the file does not bear out, before memory is taken for them."""
+    needed = learner._state_numbers(n_features, n_classes)
+    there = sum(array.size for name, array in arrays.items() if name.startswith(f"{prefix}state."))
+    if needed > there:
+        raise ValueError(
+            f"a {type(learner).__name__} of {n_features} features, {n_classes} classes and these parameters knows "
+            f"{needed:,} numbers, and {there:,} are here"
+        )
+    classes = n_classes if learner._held_classes is None else learner._held_classes
+    for name in learner._holds:
+        recipes, given = recipe["holds"][name], getattr(learner, name)
+        if learner._copies:
+            n = learner._n_copies(n_classes)
+            alike = [_without_seed(each) for each in recipes] if isinstance(recipes, list) else []
+            if len(alike) != n or any(each != alike[0] for each in alike):
+                raise ValueError(f"a {type(learner).__name__} of these parameters has {n} copies of one learner")
+            given = [given] * len(recipes)
+        for part, each, held in _numbered(prefix, name, recipes, given):
+            _require_bytes(held, each, arrays, part, n_features, classes)
+
+
+def _without_seed(recipe: dict[str, Any]) -> dict[str, Any]:
+    """A recipe but for the seed, which stages have each of their own."""
+    params = {name: value for name, value in recipe["params"].items() if name != "random_state"}
+    return recipe | {"params": params}
+
+
+def _numbered(prefix: str, name: str, recipes: Any, held: Any) -> Iterator[tuple[str, dict[str, Any], Stored]]:
+    """How the names of the arrays of each learner held begin, its recipe, and itself."""
+    if not isinstance(recipes, list):
+        yield f"{prefix}{name}.", recipes, held
+        return
+    for i, (recipe, each) in enumerate(zip(recipes, held, strict=True)):
+        yield f"{prefix}{name}.{i}.", recipe, each
+
+
+def _restore(learner: Stored, recipe: dict[str, Any], arrays: dict[str, NDArray[Any]], prefix: str) -> None:
+    """Put the arrays in the place of a fresh state, if they are of its kind and possible; so with learners it holds."""
+    fresh = learner.state_._asdict()
+    if recipe.get("state") != list(fresh):
+        raise ValueError(f"{prefix}state has the fields {reprlib.repr(recipe.get('state'))}, not {list(fresh)}")
+    missing = [field for field in fresh if f"{prefix}state.{field}" not in arrays]
+    if missing:
+        raise ValueError(f"{prefix}state {missing[0]!r} is missing")
+    growing = [field for field in fresh if field in learner._growing]
+    n = arrays[f"{prefix}state.{growing[0]}"].shape[:1] if growing else ()
+    for field, expected in fresh.items():
+        found = arrays[f"{prefix}state.{field}"]
+        shape = (
+            (*(learner._grown(field, length) for length in n), *expected.shape[1:])
+            if field in growing
+            else expected.shape
+        )
+        if found.shape != shape or found.dtype != expected.dtype or not np.isfinite(found).all():
+            raise ValueError(
+                f"{prefix}state {field!r} is a {found.dtype} array of shape {found.shape}; a finite {expected.dtype} "
+                f"array of shape {shape} was expected"
+            )
+    learner.state_ = type(learner.state_)(*(arrays[f"{prefix}state.{field}"] for field in fresh))
+    for name, attribute in learner._holds.items():
+        for part, each, held in _numbered(prefix, name, recipe["holds"][name], getattr(learner, attribute)):
+            _restore(held, each, arrays, part)
+    try:
+        learner._check_state()
+    except ValueError as error:
+        raise ValueError(f"{prefix}state is impossible: {error}") from error

@@ -1,0 +1,77 @@
+"""The score of a stream of forecasts, added up block by block."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from regretless.core.jit import inlined_kernel, kernel
+from regretless.core.types import Array
+
+ROWS, LOSS, WRONG, BRIER = range(4)  # log loss and Brier score of probabilities; squared and absolute error of numbers
+BINS = 20  # of the reliability table: forecasts, how sure they were, how often they were right
+
+
+def new_scores() -> tuple[Array, Array]:
+    """Nothing played yet: four totals, and a row a bin."""
+    return np.zeros(4), np.zeros((BINS, 3))
+
+
+@inlined_kernel
+def score_row(p: Array, Y: Array, t: int, log_loss: bool, scores: Array, reliability: Array) -> None:
+    """Count row t of probabilities: error, Brier score, the reliability table of the class named, and the log loss.
+
+    A soft label counts by its expectation. The log loss is half the work: `log_loss` is False where the learner
+    adds it up itself.
+    """
+    winner = most_probable(p, t)
+    scores[ROWS] += 1.0
+    scores[WRONG] += 1.0 - Y[t, winner]
+    brier = loss = 0.0
+    for k in range(p.shape[1]):
+        brier += p[t, k] * p[t, k] - 2.0 * p[t, k] * Y[t, k] + Y[t, k]
+        if log_loss and Y[t, k] > 0.0:
+            loss -= Y[t, k] * math.log(max(p[t, k], 1e-300))
+    scores[BRIER] += brier
+    scores[LOSS] += loss
+    sure = p[t, winner]
+    i = (
+        min(int(min(sure, 1.0) * BINS), BINS - 1) if sure > 0.0 else 0
+    )  # what is no number is in the first bin, not outside
+    reliability[i, 0] += 1.0
+    reliability[i, 1] += p[t, winner]
+    reliability[i, 2] += Y[t, winner]
+
+
+@inlined_kernel
+def most_probable(scores: Array, t: int) -> int:
+    """The first class of the largest score in row t."""
+    winner = 0
+    for k in range(1, scores.shape[1]):
+        if scores[t, k] > scores[t, winner]:
+            winner = k
+    return winner
+
+
+@kernel
+def score_classes(
+    forecasts: Array, Y: Array, probabilities: bool, log_loss: bool, scores: Array, reliability: Array
+) -> None:
+    """Count a block of rows; of forecasts that are scores and not probabilities, the errors alone."""
+    for t in range(forecasts.shape[0]):
+        if probabilities:
+            score_row(forecasts, Y, t, log_loss, scores, reliability)
+        else:
+            scores[ROWS] += 1.0
+            scores[WRONG] += 1.0 - Y[t, most_probable(forecasts, t)]
+
+
+@kernel
+def score_numbers(forecasts: Array, y: Array, scores: Array) -> None:
+    """Add up squared and absolute errors."""
+    for t in range(y.size):
+        error = forecasts[t] - y[t]
+        scores[ROWS] += 1.0
+        scores[LOSS] += error * error
+        scores[WRONG] += abs(error)

@@ -1,0 +1,110 @@
+"""Stored: what a model file asks of a learner, and the registry of learners by name."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from regretless.core import state_checks
+from regretless.core.turns import TakesTurns
+
+if TYPE_CHECKING:
+    from regretless.core.labels import Labels
+
+
+class Recipe:
+    """A frozen dataclass that may be a hyper-parameter: a domain, a schedule, a set of stumps. Files write its fields.
+
+    Subclasses are known by name once their module is imported, which that of every learner that accepts one does.
+    """
+
+    recipes: ClassVar[dict[str, type[Recipe]]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        Recipe.recipes[cls.__name__] = cls
+
+
+class Stored(TakesTurns, BaseEstimator, ABC):
+    """A learner that can be written to a file and go on from it, bit for bit."""
+
+    state_: Any
+    classes_: np.ndarray
+    n_features_in_: int
+    registry: ClassVar[dict[str, type[Stored]]] = {}
+
+    _labels: Labels
+    _constants: Any
+    _played_with: dict[str, Any]
+    _learned: ClassVar[tuple[str, ...]] = ("_labels", "_constants", "_played_with")  # private names that `fit` clears
+    _growing: ClassVar[tuple[str, ...]] = ()  # fields of the state with a row for every row learned
+    _holds: ClassVar[dict[str, str]] = {}  # parameter with learners -> attribute with those that learn
+    _copies: ClassVar[bool] = False  # whether those that learn are copies of one learner, the parameter
+    _held_classes: ClassVar[int | None] = None  # number of classes of the learners that it holds; None: its own
+    _fewest_classes: ClassVar[int] = 2
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        Stored.registry[cls.__name__] = cls
+
+    def save(self, path: str | Path) -> None:
+        """Write hyper-parameters, classes and state to one file, without pickle. `regretless.load` reads it."""
+        from regretless.core.persist import save
+
+        save(self, path)
+
+    @contextmanager
+    def _untouched_on_error(self) -> Iterator[None]:
+        """Attributes set inside are taken back if an error is raised. (Arrays changed in place are not.)"""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _forget(self) -> None:
+        """Delete everything learned; hyper-parameters stay."""
+        learned = {name for kind in type(self).__mro__ for name in vars(kind).get("_learned", ())}
+        for name in [name for name in vars(self) if name.endswith("_") or name in learned]:
+            delattr(self, name)
+
+    # ------------------------------------------------------------------ what a learner may override
+
+    def _begin(self, n_features: int) -> None:
+        """Validate the hyper-parameters and make the state before the first row."""
+        raise NotImplementedError
+
+    def _meet_classes(self, labels: Labels) -> None:
+        """Store the classes."""
+        self.classes_ = labels.classes
+        self._labels = labels
+
+    def _aside(self) -> dict[str, Any]:
+        """What a model file keeps beside parameters, classes and state, as JSON."""
+        return {}
+
+    def _take_up(self, aside: dict[str, Any]) -> None:
+        """Take back what `_aside` returned, before the state is there; refuse what it cannot have returned."""
+        state_checks.require(not aside, f"aside={aside!r}: nothing is kept aside")
+
+    def _check_state(self) -> None:
+        """Refuse a state that no run can have led to (`state_checks.py`): a file may hold anything."""
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        """The approximate size of a fresh state, before the parameters are validated; 0 if unknown.
+
+        A file with fewer numbers is refused before memory is allocated for them.
+        """
+        return 0
+
+    def _grown(self, field: str, n: int) -> int:
+        """The length of a growing field of the state after n rows."""
+        return n

@@ -1,0 +1,272 @@
+"""How to speak to learners of this library and of others: forecast a block and learn from it, row by row."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from abc import ABC, abstractmethod
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import is_regressor
+
+from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.labels import Labels
+from regretless.core.learner import OnlineLearner
+from regretless.core.scores import LOSS
+from regretless.core.types import Array
+from regretless.core.validate import numbers
+from regretless.theory.domains import Competition, Domain, WholeSpace
+
+
+def player(learner: Any, classes: Any, batch: int) -> Player:
+    """The player that can speak to this learner."""
+    if isinstance(learner, OnlineLearner):
+        return OwnPlayer(learner, classes)
+    if hasattr(learner, "learn_one"):
+        return RowPlayer(learner, classes)
+    if hasattr(learner, "partial_fit"):
+        return BatchPlayer(learner, classes, batch)
+    raise ValueError(
+        f"{type(learner).__name__} cannot be played: it has neither `learn_one` nor `partial_fit`, so it cannot learn "
+        "row by row."
+    )
+
+
+class Player(ABC):
+    """What the score-keeper asks of any learner."""
+
+    regresses: bool  # forecasts numbers
+    probabilities: bool  # forecasts probabilities of classes
+    keeps_log_loss = False  # whether `total_loss` is the log loss, so that nobody else need add it up
+
+    def __init__(self, learner: Any, classes: Any) -> None:
+        self.learner = learner
+        self.declared = classes
+
+    def meet_classes(self, y: Any) -> None:
+        """The classes are those declared, or those of the first labels."""
+        if self.declared is None and self.classes is None and not self.regresses:
+            self.declared = Labels.of(y, None).classes
+
+    @abstractmethod
+    def play(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """Forecasts of a block, each made before its label was used, and the targets: numbers, or (n, K)."""
+
+    @abstractmethod
+    def forecast(self, x: Array) -> Any:
+        """The forecast of one row (1, d); None before the learner knows its classes."""
+
+    @property
+    @abstractmethod
+    def classes(self) -> Any:
+        """The labels in the order of the columns of forecasts; None for numbers."""
+
+    @abstractmethod
+    def total_loss(self, scores: Array) -> float:
+        """The total that regret is measured in."""
+
+    @abstractmethod
+    def competition(self, domain: Domain | None) -> Competition | None:
+        """What regret is measured against; None where nothing is declared."""
+
+    def promises(self, domain: Domain | None) -> tuple[float, float]:
+        """Certificate and bound, NaN where there is none."""
+        return math.nan, math.nan
+
+    def for_comparators(self, X: Any) -> Any:
+        """The rows as comparators see them."""
+        return X
+
+
+class OwnPlayer(Player):
+    """A learner of this library."""
+
+    def __init__(self, learner: Any, classes: Any) -> None:
+        super().__init__(learner, classes)
+        self.regresses = is_regressor(learner)
+        self.met_before = hasattr(learner, "state_")
+        self.suffered_before = learner.total_loss_ if self.met_before else 0.0
+
+    @property
+    def keeps_log_loss(self) -> bool:  # type: ignore[override]
+        """Under the losses that are the log loss, of forecasts that are those of the loss."""
+        own = self.learner.competes_with
+        return own is not None and own.loss in ("logistic", "softmax") and self.probabilities
+
+    @property
+    def probabilities(self) -> bool:  # type: ignore[override]
+        """Some losses say so only once the number of classes is known."""
+        return hasattr(self.learner, "predict_proba")
+
+    def play(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """One call a block: blocks are rows."""
+        declared = None if self.regresses or hasattr(self.learner, "state_") else self.declared
+        out, targets = self.learner._play(X, y, declared, None, keep=True)
+        return self.learner._said(out), targets
+
+    def forecast(self, x: Array) -> Any:
+        """As `predict_then_learn` would say."""
+        return self.learner._said(self.learner._forecasts(x))[0] if hasattr(self.learner, "state_") else None
+
+    @property
+    def classes(self) -> Any:
+        """Its `classes_`."""
+        return getattr(self.learner, "classes_", None)
+
+    def total_loss(self, scores: Array) -> float:
+        """The learner keeps it itself."""
+        return float(self.learner.total_loss_) - self.suffered_before
+
+    def competition(self, domain: Domain | None) -> Competition | None:
+        """Its own, perhaps on another set."""
+        own: Competition | None = self.learner.competes_with
+        return own if own is None or domain is None else own._replace(domain=domain)
+
+    def for_comparators(self, X: Any) -> Any:
+        """The learner knows."""
+        return self.learner._for_comparators(X)
+
+    def promises(self, domain: Domain | None) -> tuple[float, float]:
+        """Those of the learner; of another set, as far as the largest norm in it says."""
+        if self.met_before:
+            return math.nan, math.nan
+        asked: dict[str, float] = {}
+        if self.learner.competes_with is not None and domain is not None and not isinstance(domain, WholeSpace):
+            n_rows = len(self.classes) if self.learner.competes_with.loss in ("softmax", "multiclass hinge") else 1
+            asked = {"comparator_norm": domain.largest_norm(n_rows)}
+        certificate, bound = math.nan, math.nan
+        try:
+            certificate = float(self.learner.regret_certificate(**asked))
+        except NoCertificate:
+            if asked:  # the set reaches beyond what anything was promised of
+                return certificate, bound
+        try:
+            takes = inspect.signature(self.learner.regret_bound).parameters
+            bound = float(self.learner.regret_bound(**{k: v for k, v in asked.items() if k in takes}))
+        except NoBound:
+            pass
+        return certificate, bound
+
+
+class RivalPlayer(Player):
+    """What learners of other libraries have in common: nothing is proved of them, and they suffer the log loss."""
+
+    _labels: Labels | None = None
+
+    @property
+    def classes(self) -> Any:
+        """Declared, or those of the first block."""
+        return None if self._labels is None else self._labels.classes
+
+    def _targets(self, y: Any) -> Array:
+        if self.regresses:
+            return numbers(y, math.inf)
+        if self._labels is None:
+            self._labels = Labels.of(y, self.declared)
+        return self._labels.distributions(y)
+
+    def total_loss(self, scores: Array) -> float:
+        """The log loss, or of numbers the squared one."""
+        return float(scores[LOSS])
+
+    def competition(self, domain: Domain | None) -> Competition | None:
+        """Linear predictors under the same loss, if a set of them is given."""
+        loss = "squared" if self.regresses else "logistic" if len(self.classes) == 2 else "softmax"
+        return None if domain is None or not (self.probabilities or self.regresses) else Competition(loss, domain)
+
+
+class RowPlayer(RivalPlayer):
+    """One row at a time, as a dictionary of features: River's way."""
+
+    def __init__(self, learner: Any, classes: Any) -> None:
+        super().__init__(learner, classes)
+        kind = type(learner).__module__ + " ".join(base.__name__ for base in type(learner).__mro__)
+        self.regresses = not hasattr(learner, "predict_proba_one") and "Regressor" in kind
+        self.probabilities = hasattr(learner, "predict_proba_one")
+
+    def play(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """Forecast a row, learn it, go on."""
+        targets = self._targets(y)
+        out = np.empty(targets.shape)
+        for t, (row, label) in enumerate(zip(dictionaries(X), np.asarray(y).tolist(), strict=True)):
+            out[t] = self._one(row)
+            self.learner.learn_one(row, label)
+        return out, targets
+
+    def forecast(self, x: Array) -> Any:
+        """Of a row as a dictionary."""
+        return None if self._labels is None and not self.regresses else self._one(dictionaries(x)[0])
+
+    def _one(self, row: dict[Any, float]) -> Any:
+        if self.regresses:
+            return float(self.learner.predict_one(row) or 0.0)
+        labels = self.classes.tolist()
+        if not self.probabilities:
+            said = self.learner.predict_one(row)
+            return np.array([float(said == label) for label in labels])
+        given = self.learner.predict_proba_one(row)
+        p = np.array([float(given.get(label, 0.0)) for label in labels])
+        return p / p.sum() if 0 < p.sum() < math.inf else np.full(p.size, 1 / p.size)  # nothing said: all alike
+
+
+def dictionaries(X: Any) -> list[dict[Any, float]]:
+    """Rows as dictionaries from column (its name, or its number) to value; of sparse rows the entries there are."""
+    if hasattr(X, "to_dict"):
+        rows: list[dict[Any, float]] = X.to_dict(orient="records")
+        return rows
+    if sparse.issparse(X):
+        X = X.tocsr()
+        ends = X.indptr.tolist()
+        return [dict(zip(X.indices[a:b].tolist(), X.data[a:b].tolist(), strict=True)) for a, b in pairwise(ends)]
+    return [dict(enumerate(row)) for row in np.asarray(X).tolist()]
+
+
+class BatchPlayer(RivalPlayer):
+    """A scikit-learn estimator: `batch` rows are forecast, then learned."""
+
+    def __init__(self, learner: Any, classes: Any, batch: int) -> None:
+        super().__init__(learner, classes)
+        self.batch = batch
+        self.begun = hasattr(learner, "n_features_in_")
+        self.regresses = is_regressor(learner)
+        self.probabilities = hasattr(learner, "predict_proba")
+
+    def play(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """A batch is forecast before any of it is learned."""
+        targets = self._targets(y)
+        out = []
+        for i in range(0, targets.shape[0], self.batch):
+            some = slice(i, i + self.batch)
+            rows, labels = take(X, some), take(y, some)
+            out.append(self._forecasts(rows, targets[some].shape[0]))
+            self.learner.partial_fit(rows, labels, **({} if self.regresses else {"classes": self.classes}))
+            self.begun = True
+        return np.concatenate(out), targets
+
+    def forecast(self, x: Array) -> Any:
+        """Of one row."""
+        return None if self._labels is None and not self.regresses else self._forecasts(x, 1)[0]
+
+    def _forecasts(self, rows: Any, n: int) -> Array:
+        if not self.begun:  # before its first row it can say nothing: 0, or all classes alike
+            return np.zeros(n) if self.regresses else np.full((n, len(self.classes)), 1 / len(self.classes))
+        if self.regresses:
+            return np.asarray(self.learner.predict(rows), dtype=np.float64)
+        if self.probabilities:
+            p = np.array(self.learner.predict_proba(rows), dtype=np.float64)
+            p[~np.isfinite(p).all(axis=1)] = 1 / p.shape[1]  # no number said: all alike
+            return p
+        return margin_as_scores(np.asarray(self.learner.decision_function(rows), dtype=np.float64))
+
+
+def take(rows: Any, some: slice) -> Any:
+    """Some rows of an array, a frame, a sparse matrix or a list."""
+    return rows.iloc[some] if hasattr(rows, "iloc") else rows[some]
+
+
+def margin_as_scores(forecasts: Array) -> Array:
+    """Scores of two classes as (n, 2)."""
+    return np.column_stack([-forecasts, forecasts]) if forecasts.ndim == 1 else forecasts

@@ -1,0 +1,10 @@
+"""Learners side by side on the same streams: what they lost, how far that is from the best, and what they can prove."""
+
+from __future__ import annotations
+
+from regretless.evaluate.race.entrants import entrants
+from regretless.evaluate.race.games import Game, Refusal
+from regretless.evaluate.race.playing import race
+from regretless.evaluate.race.results import Line, Race, StreamRace
+
+__all__ = ["Game", "Line", "Race", "Refusal", "StreamRace", "entrants", "race"]

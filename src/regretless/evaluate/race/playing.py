@@ -1,0 +1,110 @@
+"""The race: every learner over several orders of every stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+from regretless.evaluate.race.entrants import field_of
+from regretless.evaluate.race.games import Source, order_of, play_game
+from regretless.evaluate.race.results import Race, StreamRace
+from regretless.evaluate.race.rivals import rivals_of
+from regretless.streams import NAMES, Stream
+from regretless.streams.whole import read_whole
+
+STREAMS = ("breast-cancer", "wine")  # two classes, and three
+ORDERS = 10
+
+
+def race(
+    streams: str | Source | Path | Iterable[str | Source | Path] = STREAMS,
+    learners: Sequence[Any] | Mapping[str, Any] | None = None,
+    *,
+    orders: int = ORDERS,
+    jobs: int = 1,
+    against: Sequence[str] = (),
+    rows: int | None = None,
+    seed: int = 0,
+    target: str = "label",
+    format: str | None = None,
+    told: Callable[[str, int, int], None] = lambda what, done, total: None,
+) -> Race:
+    """Play learners on streams, each in several random orders, and rank them.
+
+    Parameters
+    ----------
+    streams : names of `regretless.streams.NAMES`, paths of files, `Stream`s or `Dataset`s; one, or several.
+    learners : texts ("AIOLI", "FOLKLORE(radius=5)"), learners, or a dictionary of names and these; if not given, all
+        that can play (`entrants`). A bare name plays at the stream's radius.
+    orders : how many random orders of the rows (draws, where the stream is drawn), by the seeds seed, seed + 1, ...
+    jobs : processes. The results are the same for any number, but for the time a row takes.
+    against : of "river", "vw" and "sklearn": learners of other libraries, if they are installed.
+    rows : play this many rows of each order (default: all; 1000 where the stream is drawn).
+    target, format : of files: the column of labels, and how to read them (`regretless.streams.read`).
+    told : called with what was played, how many games are done, and of how many.
+
+    Returns
+    -------
+    A `Race`: `to_frame()`, `to_markdown()`, `to_json()`, `to_csv()`, `plot()`, `save(folder)`.
+
+    Examples
+    --------
+    >>> from regretless.evaluate.race import race
+    >>> result = race("iris", ["FOLKLORE", "OGD", "Perceptron"], orders=2, rows=100)
+    >>> [line.learner for line in result.lines()]
+    ['FOLKLORE', 'OGD', 'Perceptron']
+    """
+    for name, value in (("orders", orders), ("rows", 1 if rows is None else rows)):
+        if value < 1:
+            raise ValueError(f"{name}={value} must be at least 1.")
+    rivals = rivals_of(against)
+    sources = [source_of(each, target, format) for each in _several(streams)]
+    plans: list[tuple[Source, Stream, list[tuple[int, str]]]] = []
+    for source in sources:
+        first = order_of(source, rows, seed)
+        names = [*field_of(first, learners), *(rival.name for rival in rivals)]
+        called = _unused(first.name, [plan[1].name for plan in plans])
+        plans.append(
+            (source, first._replace(name=called), [(order, name) for order in range(orders) for name in names])
+        )
+    total = sum(len(games) for _, _, games in plans)
+    results, done = [], 0
+    for source, first, games in plans:
+        tasks = (
+            joblib.delayed(play_game)(source, rows, seed + order, learners, tuple(against), name)
+            for order, name in games
+        )
+        played = []
+        for (order, name), game in zip(games, joblib.Parallel(jobs, return_as="generator")(tasks), strict=True):
+            played.append(game)
+            done += 1
+            told(f"{first.name}, order {order + 1}: {name}", done, total)
+        about = first.about.split(", order by seed")[0]
+        results.append(StreamRace.of(first.name, about, first.radius, orders, played))
+    return Race(results)
+
+
+def source_of(stream: Any, target: str = "label", format: str | None = None) -> Source:
+    """What a name, a path or a stream stands for; a file is read whole."""
+    if not isinstance(stream, str | Path):
+        found: Source = stream
+        return found
+    if stream in NAMES:
+        return str(stream)
+    if not Path(stream).is_file():
+        raise ValueError(f"{str(stream)!r} is neither a stream ({', '.join(NAMES)}) nor a file.")
+    return read_whole(stream, target, format)
+
+
+def _several(streams: Any) -> list[Any]:
+    alone = isinstance(streams, str | Path) or hasattr(streams, "_fields")
+    return [streams] if alone else list(streams)
+
+
+def _unused(name: str, taken: list[str]) -> str:
+    """A name of its own for every stream, since files are called by it."""
+    names = (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3)))
+    return next(each for each in names if each not in taken and each != "leaderboard")

@@ -1,0 +1,66 @@
+"""Learners written as text: "AIOLI", "AIOLI(radius=5)", "Mixture([AIOLI(), OGD(radius=2)])". Nothing is evaluated."""
+
+from __future__ import annotations
+
+import ast
+from difflib import get_close_matches
+from typing import Any
+
+import regretless
+
+
+def learner_of(text: str) -> Any:
+    """The learner that a text describes: a name, and its parameters as Python would write them.
+
+    Names may be in lower case; parameters are numbers, text, True, False, None, lists of these, and learners.
+
+    >>> from regretless.evaluate.recipe import learner_of
+    >>> learner_of("mixture([AIOLI(radius=5), OGD()], share=0.01)")
+    Mixture(learners=[AIOLI(radius=5), OGD()], share=0.01)
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        raise ValueError(f'{text!r} is no learner: write a name, "AIOLI", or a call, "AIOLI(radius=5)".') from None
+    made = _made(ast.Call(tree, [], []) if isinstance(tree, ast.Name) else tree, text)
+    if not hasattr(made, "get_params"):
+        raise ValueError(f'{text!r} is no learner: write a name, "AIOLI", or a call, "AIOLI(radius=5)".')
+    return made
+
+
+def _made(node: ast.expr, text: str) -> Any:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        parameters = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise ValueError(f"{text!r}: give parameters by name, radius=5.")
+            parameters[keyword.arg] = _made(keyword.value, text)
+        try:
+            return _kind(node.func.id)(*(_made(each, text) for each in node.args), **parameters)
+        except TypeError as error:
+            raise ValueError(f"{text!r}: {error}.") from None
+    if isinstance(node, ast.List | ast.Tuple):
+        found = [_made(each, text) for each in node.elts]
+        return found if isinstance(node, ast.List) else tuple(found)
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise ValueError(f"{text!r}: {ast.unparse(node)!r} is neither a number, text, a list nor a learner.") from None
+
+
+def _kind(name: str) -> Any:
+    """A class of learners by its name."""
+    known = {each.lower(): each for each in learners()}
+    if name.lower() not in known:
+        near = get_close_matches(name.lower(), known, n=1)
+        hint = f" Did you mean {known[near[0]]}?" if near else ""
+        raise ValueError(f"there is no learner {name!r}: choose one of {', '.join(known.values())}.{hint}")
+    return getattr(regretless, known[name.lower()])
+
+
+def learners() -> list[str]:
+    """The public names that are learners of rows with labels."""
+    from regretless.core.learner import OnlineLearner
+
+    found = ((name, getattr(regretless, name)) for name in regretless.__all__ if name[0].isupper())
+    return [name for name, kind in found if isinstance(kind, type) and issubclass(kind, OnlineLearner)]

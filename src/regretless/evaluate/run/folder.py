@@ -1,0 +1,227 @@
+"""The folder of a run: parts as they are made, a checkpoint to go on from, and the whole at the end.
+
+While a run goes on, `unfinished/` holds a checkpoint: the model, `run.json` with all that is needed to go on, and the
+forecasts so far in parts, one a checkpoint. `run.json` is replaced last and in one step, so that whenever a run is
+stopped there is one whole checkpoint; parts beyond it are made again. The report is made from them and takes nothing
+away; only when all of it is there is `unfinished/` removed, in one step as well. New files are written there and then
+moved to their place, so that nothing half written is ever seen.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from regretless.core.files import replacing, write_text
+from regretless.evaluate.run.lock import Lock
+
+UNFINISHED, DONE = "unfinished", "unfinished.done"
+ROW_GROUP = 1 << 16
+FORMULA = "^[=+@\\t\\r\\n-]"  # what spreadsheets may take for a formula
+
+
+class Folder:
+    """Where a run writes. It is locked from the beginning."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.unfinished = path / UNFINISHED
+        self._forecasts: list[Any] = []
+        self._bad: BinaryIO | None = None
+        self._lock = Lock(path)
+
+    def __enter__(self) -> Folder:
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._lock.take()
+        try:
+            self._remove(self.path / DONE)  # of a run that was stopped at its very end
+            if self.unfinished.is_symlink():
+                raise ValueError(f"{self.unfinished} is a symbolic link: remove it.")
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._close_bad()
+        self._lock.release()
+
+    def begin(self, progress: dict[str, Any]) -> None:
+        """An empty place, with a checkpoint before the first row."""
+        (self.unfinished / "run.json").unlink(missing_ok=True)  # first: without it there is nothing to go on from
+        self._remove(self.unfinished)
+        self.unfinished.mkdir()
+        self._write_progress(progress, 0)
+
+    @staticmethod
+    def _remove(folder: Path) -> None:
+        if folder.is_symlink():
+            folder.unlink()
+        elif folder.exists():
+            shutil.rmtree(folder)
+
+    def checkpoint(self) -> dict[str, Any] | None:
+        """What `run.json` says, if there is one."""
+        path = self.unfinished / "run.json"
+        if not path.exists():
+            return None
+        try:
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"{path} is damaged ({error}): begin anew, without --resume.") from error
+
+    def finished(self) -> dict[str, Any] | None:
+        """The summary of a run that has ended here, and after which none was begun."""
+        path = self.path / "summary.json"
+        if self.unfinished.exists() or not path.is_file():
+            return None
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+
+    # ------------------------------------------------------------------ while it goes on
+
+    def add_forecasts(self, table: Any) -> None:
+        """Some rows of forecasts; they are written with the next checkpoint."""
+        self._forecasts.append(table)
+
+    def add_bad(self, bad: dict[str, Any], number: int) -> None:
+        """A row that was set aside, since the checkpoint of this number."""
+        if self._bad is None:
+            path = self._bad_lines(number + 1)
+            path.unlink(missing_ok=True)  # what was beyond the checkpoint is made again
+            self._bad = path.open("xb")
+        self._bad.write(json.dumps(bad, ensure_ascii=False).encode("utf-8", errors="backslashreplace") + b"\n")
+
+    def _close_bad(self) -> None:
+        if self._bad is not None:
+            self._bad.close()
+        self._bad = None
+
+    def write_checkpoint(self, learner: Any, number: int, progress: dict[str, Any]) -> None:
+        """Everything up to now: the part, the model, and then the word that they are there."""
+        import pyarrow as pa
+        from pyarrow import ipc
+
+        self._part(number).unlink(missing_ok=True)
+        if self._forecasts:
+            table = pa.concat_tables(self._forecasts, promote_options="permissive")
+            with replacing(self._part(number)) as file, ipc.new_file(file, table.schema) as part:
+                part.write_table(table)
+        if self._bad is None:
+            self._bad_lines(number).unlink(missing_ok=True)
+        self._close_bad()
+        self._forecasts = []
+        learner.save(self._model(number))
+        self._write_progress(progress, number)
+        self._model(number - 1).unlink(missing_ok=True)
+
+    def _write_progress(self, progress: dict[str, Any], number: int) -> None:
+        write_text(self.unfinished / "run.json", json.dumps({**progress, "number": number}, indent=1))
+
+    def _part(self, number: int) -> Path:
+        return self.unfinished / f"forecasts-{number:06d}.arrow"
+
+    def _model(self, number: int) -> Path:
+        return self.unfinished / f"model-{number:06d}.npz"
+
+    def _bad_lines(self, number: int) -> Path:
+        return self.unfinished / f"bad-{number:06d}.jsonl"
+
+    def model_at(self, number: int) -> Path:
+        """The model of a checkpoint."""
+        return self._model(number)
+
+    # ------------------------------------------------------------------ at the end
+
+    def new_file(self, name: str) -> AbstractContextManager[BinaryIO]:
+        """A file of the report."""
+        return replacing(self.path / name, self.unfinished)
+
+    def finish(self, number: int, columns: list[str], csv: bool, keep_bad: bool, escape_formulas: bool = False) -> None:
+        """Put the parts together: forecasts, the rows set aside, the model. What they are made of stays."""
+        import pyarrow as pa
+        from pyarrow import ipc
+
+        parts = [self._part(i) for i in range(1, number + 1) if self._part(i).exists()]
+        schema = pa.unify_schemas([ipc.open_file(str(path)).schema for path in parts], promote_options="permissive")
+        schema = pa.schema([schema.field(name) for name in columns])
+        with self.new_file("forecasts.csv" if csv else "forecasts.parquet") as end, writer(end, schema, csv) as file:
+            for table in _even(_tables(parts, schema)):
+                file.write_table(without_formulas(table) if csv and escape_formulas else table)
+        if keep_bad:
+            with self.new_file("quarantine.jsonl") as end:
+                for i in range(1, number + 1):
+                    if self._bad_lines(i).exists():
+                        end.write(self._bad_lines(i).read_bytes())
+        with self.new_file("model.npz") as end, self._model(number).open("rb") as model:
+            shutil.copyfileobj(model, end)
+
+    def clear(self) -> None:
+        """The run is finished."""
+        os.rename(self.unfinished, self.path / DONE)
+        shutil.rmtree(self.path / DONE)
+
+
+def without_formulas(table: Any) -> Any:
+    """The table with an apostrophe before text that a spreadsheet would take for a formula."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            text = table.column(i)
+            marked = pc.binary_join_element_wise("'", text, "")
+            table = table.set_column(i, field, pc.if_else(pc.match_substring_regex(text, FORMULA), marked, text))
+    return table
+
+
+def _tables(parts: list[Path], schema: Any) -> Iterator[Any]:
+    """The parts one after another, each with the columns of the whole."""
+    import pyarrow as pa
+    from pyarrow import ipc
+
+    for path in parts:
+        with pa.memory_map(str(path)) as mapped:
+            yield _with_columns(ipc.open_file(mapped).read_all(), schema)
+
+
+def _even(tables: Iterator[Any]) -> Iterator[Any]:
+    """The same rows in tables of one length: how often a run was interrupted does not show in its files."""
+    import pyarrow as pa
+
+    rest = None
+    for table in tables:
+        rest = table if rest is None else pa.concat_tables([rest, table])
+        while len(rest) >= ROW_GROUP:
+            yield rest.slice(0, ROW_GROUP).combine_chunks()
+            rest = rest.slice(ROW_GROUP)
+    if rest is not None and len(rest):
+        yield rest.combine_chunks()
+
+
+def writer(to: Any, schema: Any, csv: bool) -> Any:
+    """What writes tables of the schema to a file, by its path or open."""
+    to = str(to) if isinstance(to, Path) else to
+    if csv:
+        from pyarrow.csv import CSVWriter
+
+        return CSVWriter(to, schema)
+    from pyarrow.parquet import ParquetWriter
+
+    return ParquetWriter(to, schema)
+
+
+def _with_columns(table: Any, schema: Any) -> Any:
+    """The table with the columns of the whole: null for classes that were not known yet."""
+    import pyarrow as pa
+
+    columns = [
+        table[field.name].cast(field.type) if field.name in table.column_names else pa.nulls(len(table), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)

@@ -1,0 +1,282 @@
+"""One pass of a file through a learner, with checkpoints."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from regretless.core.errors import BadRow
+from regretless.core.persist import load
+from regretless.evaluate.recipe import learner_of
+from regretless.evaluate.run.folder import Folder
+from regretless.evaluate.run.rows_for import labels_for, number_of, part, rows_for
+from regretless.evaluate.run.score import Score, as_table, columns_of
+from regretless.streams import BadLine, Reading, read
+from regretless.streams.witness import Seen, Witness
+
+DEFAULT = 'OnlineLogisticRegression(missing="mean")'
+WIDE = 1024  # columns of sparse rows, beyond which the default is
+DEFAULT_OF_WIDE = "LinearizedFTRL()"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run is; one that goes on must be the same."""
+
+    source: str
+    target: str
+    model: str | None = None  # one that suits the rows
+    format: str | None = None
+    on_bad: str = "error"
+    weight: str | None = None
+    classes: tuple[str, ...] | None = None
+    bits: int = 18
+    rows_at_once: int = 4096
+    checkpoint_every: int = 100_000
+
+
+class Interrupted(Exception):
+    """The run was asked to stop, and has left a checkpoint."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What there is to say while a run goes on."""
+
+    rows: int
+    lines: int
+    mean_loss: float
+    certificate: float
+
+
+class Run:
+    """A file on its way through a learner."""
+
+    def __init__(self, settings: Settings, folder: Folder, resume: bool = False) -> None:
+        self.settings = settings
+        self.folder = folder
+        self.bad_of_learner = 0
+        self._number = self._rows = self._lines = self._told = self._old_told = 0
+        self._columns: Any = None
+        self.learner: Any = None
+        self.score: Any = None
+        self._witness = Witness()
+        found = self.folder.checkpoint() if resume else None
+        if resume and found is None:
+            raise ValueError(
+                f"there is nothing to resume in {folder.path}: no run was interrupted there. Leave out --resume."
+            )
+        if found is None:
+            if settings.model is not None:
+                self._take_up(self._new_learner(settings.model))
+            self.folder.begin(self._progress())
+        else:
+            self._go_on(found)
+        self.reading = self.read(self._rows, self._hear_of_bad_line, self._witness)
+
+    def _take_up(self, learner: Any) -> None:
+        self.learner = learner
+        self.score = Score(learner)
+
+    def read(
+        self, skip: int = 0, tell: Callable[[BadLine], None] | None = None, witness: Witness | None = None
+    ) -> Reading:
+        """The file, from a row on, as this run reads it; `tell` hears of bad lines, `witness` sees all."""
+        settings = self.settings
+        reading = read(
+            settings.source,
+            settings.target,
+            format=settings.format,
+            rows_at_once=settings.rows_at_once,
+            on_bad=settings.on_bad,  # type: ignore[arg-type]
+            on_bad_line=tell,
+            weight=settings.weight,
+            skip=skip,
+            bits=settings.bits,
+        )
+        reading.witness = witness
+        return reading
+
+    def read_again(self) -> Reading:
+        """The whole file, held to what was read before."""
+        return self.read(witness=Witness(self._witness.seen()))
+
+    @staticmethod
+    def _new_learner(text: str) -> Any:
+        return load(text) if Path(text).is_file() else learner_of(text)
+
+    def _default(self, X: Any) -> Any:
+        """The learner where none is named: for wide sparse rows one whose cost is that of the entries."""
+        wide = not hasattr(X, "column_names") and X.shape[1] > WIDE
+        return learner_of(DEFAULT_OF_WIDE if wide else DEFAULT)
+
+    def _go_on(self, found: dict[str, Any]) -> None:
+        try:
+            theirs = dict(found["settings"])
+            theirs["classes"] = theirs["classes"] and tuple(theirs["classes"])
+            self._compare(theirs)
+            self._number, self._rows, self._lines = found["number"], found["rows"], found["lines"]
+            self._old_told, self.bad_of_learner = found["told"], found["bad_of_learner"]
+            self._columns, size, seen = found["columns"], found["size"], Seen(*found["seen"])
+            score = found["score"]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"the checkpoint in {self.folder.unfinished} is of another version, or damaged ({error!r}): begin "
+                "anew, without --resume."
+            ) from error
+        if size != size_of(self.settings.source):
+            raise ValueError(f"{self.settings.source} has changed since the run was interrupted: begin anew.")
+        self._witness = Witness(seen)
+        if self._number:
+            self._take_up(load(self.folder.model_at(self._number)))
+            self.score.take_up(score)
+        elif self.settings.model is not None:
+            self._take_up(self._new_learner(self.settings.model))
+
+    def _compare(self, theirs: dict[str, Any]) -> None:
+        for name, mine in asdict(self.settings).items():
+            if mine != theirs.get(name):
+                raise ValueError(
+                    f"the run that was interrupted had {name}={theirs.get(name)!r} and not {mine!r}: give the same, "
+                    "or begin anew without --resume."
+                )
+
+    # ------------------------------------------------------------------ the pass
+
+    def play(self, tell: Callable[[Progress], None] = lambda progress: None) -> None:
+        """Every row is forecast, then learned. A stop that is asked for leaves a checkpoint and is `Interrupted`."""
+        since = self._rows
+        with _asked_to_stop() as stop:
+            for block in self.reading:
+                self._columns = self.reading.columns
+                if self.learner is None:
+                    self._take_up(self._default(block.X))
+                self._learn(
+                    rows_for(self.learner, block.X), labels_for(self.learner, block.y), block.weight, block.first
+                )
+                self._rows, self._lines = block.first + number_of(block.X), block.lines
+                certificate = self.score.checkpoints[-1].certificate if self.score.checkpoints else float("nan")
+                tell(Progress(self._rows, self._lines, self.score.mean_loss, certificate))
+                if stop or self._rows - since >= self.settings.checkpoint_every:
+                    since = self._rows
+                    self._write_checkpoint()
+                if stop:
+                    raise Interrupted
+        if self.score is None or self.score.rows == 0:
+            raise BadRow(f"{self.settings.source} has no row to learn from ({self.bad_count} bad ones).")
+        self._write_checkpoint()
+
+    def _learn(self, X: Any, y: Any, weight: Any, first: int) -> None:
+        """Some rows; where one of them is bad and may be left out, the halves, so that it is found."""
+        n = number_of(X)
+        try:
+            with self.score.watching():
+                out, targets = self.learner._play(X, y, self._declared(y), weight, keep=True)
+        except BadRow as error:
+            if self.settings.on_bad == "error":
+                raise BadRow(f"rows {first} to {first + n - 1} of {self.settings.source}: {error}") from None
+            if n == 1:
+                self.bad_of_learner += 1
+                self._set_aside({"row": first, "why": str(error)})
+                return
+            for some in (slice(0, n // 2), slice(n // 2, n)):
+                self._learn(part(X, some), y[some], None if weight is None else weight[some], first + some.start)
+            return
+        forecasts = self.learner._said(out)
+        self.score.add(forecasts, targets)
+        self.folder.add_forecasts(as_table(self.score, first, forecasts, targets, y))
+
+    def _declared(self, y: Any) -> Any:
+        """The classes, in the kind of the labels, for the first rows."""
+        if self.settings.classes is None or hasattr(self.learner, "state_"):
+            return None
+        return [y.dtype.type(label) for label in self.settings.classes]
+
+    def _hear_of_bad_line(self, bad: BadLine) -> None:
+        self._told += 1
+        if self._told > self._old_told:  # those before it were heard of before the run was interrupted
+            self._set_aside(bad._asdict())
+
+    def _set_aside(self, bad: dict[str, Any]) -> None:
+        if self.settings.on_bad == "quarantine":
+            self.folder.add_bad(bad, self._number)
+
+    @property
+    def bad_count(self) -> int:
+        """Rows left out."""
+        return max(self._told, self._old_told) + self.bad_of_learner
+
+    def _write_checkpoint(self) -> None:
+        self._number += 1
+        self.folder.write_checkpoint(self.learner, self._number, self._progress())
+
+    def _progress(self) -> dict[str, Any]:
+        """All that is needed to go on, besides the model."""
+        return {
+            "settings": asdict(self.settings),
+            "size": size_of(self.settings.source),
+            "seen": self._witness.seen(),
+            "rows": self._rows,
+            "lines": self._lines,
+            "told": max(self._told, self._old_told),
+            "bad_of_learner": self.bad_of_learner,
+            "columns": self._columns,
+            "score": None if self.score is None else self.score.as_json(),
+        }
+
+    # ------------------------------------------------------------------ the end
+
+    @property
+    def columns(self) -> Any:
+        """The kinds of the columns, or how many there are."""
+        return self._columns
+
+    def finish(self, csv: bool, escape_formulas: bool = False) -> None:
+        """Forecasts, rows set aside and the model, each in one file."""
+        keep_bad = self.settings.on_bad == "quarantine"
+        self.folder.finish(self._number, columns_of(self.score), csv, keep_bad, escape_formulas)
+
+
+def size_of(source: str) -> int | None:
+    """Bytes of a file, to notice at once that it is another one; what was read of it has a digest besides."""
+    return None if source == "-" else Path(source).stat().st_size
+
+
+@contextmanager
+def stopping_at_once() -> Iterator[None]:
+    """Asked to stop, by Ctrl-C or SIGTERM, the program stops by a KeyboardInterrupt."""
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    with _hearing(hear):
+        yield
+
+
+@contextmanager
+def _hearing(hear: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[list[int]]:
+    """A list that is empty until the program is asked to stop; asked twice, it stops at once."""
+    asked: list[int] = []
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    with _hearing(hear):
+        yield asked

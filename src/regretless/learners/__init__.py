@@ -1,0 +1,1 @@
+"""The learners, one package per family."""

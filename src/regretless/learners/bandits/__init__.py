@@ -1,0 +1,1 @@
+"""Learners with bandit feedback."""

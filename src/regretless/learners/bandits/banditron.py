@@ -1,0 +1,136 @@
+"""Banditron: the Perceptron that is told only whether its guess was right."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from regretless.core import state_checks, validate
+from regretless.core.errors import NoBound
+from regretless.core.learner import ONE
+from regretless.core.types import Array
+from regretless.learners.bandits.learner import PROBABILITY, BanditLearner, LinearBanditState, certain
+from regretless.theory import bounds
+
+LARGEST_ROW = 1e70  # the squares of such numbers, and of what is added up of them, are numbers
+
+
+class Banditron(BanditLearner):
+    r"""The multiclass Perceptron when only "right" or "wrong" is told.
+
+    With weights W, one row a class, :math:`\hat y = \arg\max_k (Wx)_k` is played with probability :math:`1 - \gamma`
+    and any label with probability :math:`\gamma`. If the label played, of probability P, was y, then
+
+    .. math:: W \leftarrow W + \Bigl(\frac{1[\tilde y = y]}{P(\tilde y)} e_{\tilde y} - e_{\hat y}\Bigr) x^T,
+
+    whose mean over what is played is the Perceptron's :math:`(e_y - e_{\hat y}) x^T`. A row costs O(K d). Of equal
+    scores the first is taken.
+
+    **Guarantee.** For rows of norm up to X, every stream fixed in advance and every U of total multiclass hinge loss L,
+    with :math:`D = 2X^2|U|^2` and gamma <= 1/2, the expected mistakes of n rounds are at most
+    :math:`L + \gamma n + 3\max(KD/\gamma, \sqrt{D\gamma n}) + \sqrt{KDL/\gamma}` ([Banditron]_;
+    `regretless.bounds.banditron`, `mistake_bound`). It is of order n^(2/3), and :math:`\sqrt n` where L = 0.
+
+    Parameters
+    ----------
+    gamma : the probability of exploring, from 0 to 1.
+    n_classes : K; the labels are 0, ..., K-1.
+    classes : the labels, if they are others. No intercept is added: append a constant column.
+    random_state : a number; what is drawn in a round depends on it and on the number of the round.
+
+    Attributes
+    ----------
+    classes_ : the labels.
+    coef_ : the weights (K, d).
+    rounds_, mistakes_ : how many there were.
+    state_ : `W`, `x` and `pending` (the open round), `tally` (rounds, mistakes, explorations, lessons).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regretless import Banditron
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 2))
+    >>> y = np.argmax(X @ [[3, -3, 0], [0, 0, 3]] + rng.gumbel(size=(3000, 3)), axis=1)
+    >>> learner = Banditron(gamma=0.1, n_classes=3)
+    >>> for x, label in zip(X, y):
+    ...     action, probability = learner.act(x)
+    ...     learner.feedback(x, action, action == label)
+    >>> print(f"{learner.mistakes_} mistakes in {learner.rounds_} rounds")
+    829 mistakes in 3000 rounds
+
+    References
+    ----------
+    .. [Banditron] Kakade, Shalev-Shwartz and Tewari (2008), key `banditron` of REFERENCES.bib.
+    """
+
+    state_: LinearBanditState
+    _constants: float
+
+    def __init__(
+        self, gamma: float = 0.05, n_classes: int | None = None, classes: Any = None, random_state: int = 0
+    ) -> None:
+        self.gamma = gamma
+        self.n_classes = n_classes
+        self.classes = classes
+        self.random_state = random_state
+
+    def _prepare(self, n_features: int, n_classes: int) -> float:
+        gamma = validate.positive("gamma", self.gamma, zero=True)
+        if gamma > 1:
+            raise ValueError(f"gamma={self.gamma!r} is a probability: at most 1.")
+        if 0 < gamma < n_classes / validate.HEAVIEST:
+            raise ValueError(f"gamma={self.gamma!r} is so small that one right guess would outweigh all rows: take 0.")
+        return gamma
+
+    def _start(self, n_features: int, n_classes: int) -> LinearBanditState:
+        return LinearBanditState(np.zeros((n_classes, n_features)), np.zeros(n_features), np.zeros(4), np.zeros(4))
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_classes * n_features
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        state_checks.weights("W", self.state_.W, LARGEST_ROW)
+
+    def _check(self, row: Array) -> None:
+        validate.rows(row, ONE, math.inf, LARGEST_ROW, None)
+
+    @property
+    def coef_(self) -> Array:
+        """The weights, one row a class."""
+        self._require_begun()
+        return self.state_.W.copy()
+
+    def _policy(self, row: Array) -> tuple[float, Array]:
+        return self._constants, certain(int(np.argmax(self.state_.W @ row[0])), self._n_classes)
+
+    def _learn(self, row: Array, k: int, correct: bool, label: int | None) -> bool:
+        W = self.state_.W
+        likeliest = int(np.argmax(W @ row[0]))
+        move = np.zeros(self._n_classes)
+        if correct:
+            move[k] = 1.0 / self.state_.pending[PROBABILITY]
+        move[likeliest] -= 1.0
+        W += np.outer(move, row[0])
+        return bool(move.any())
+
+    def mistake_bound(self, hinge_loss: float, comparator_norm: float, feature_bound: float, n: int) -> float:
+        """The expected mistakes of n rounds with rows of norm up to `feature_bound` are at most this.
+
+        `hinge_loss` is the total of weights of the Frobenius norm `comparator_norm`: on a row the largest
+        1 + (another class's score) - (the label's score), or 0.
+        """
+        self._require_begun()
+        if self._constants == 0:
+            raise NoBound("gamma=0: who never explores may never be told a label.")
+        return bounds.banditron(
+            n,
+            n_classes=self._n_classes,
+            comparator_norm=comparator_norm,
+            feature_bound=feature_bound,
+            hinge_loss=hinge_loss,
+            exploration=self._constants,
+        )

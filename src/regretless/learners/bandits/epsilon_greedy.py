@@ -1,0 +1,112 @@
+"""EpsilonGreedy: name the likeliest label, now and then any, and learn from every right guess."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regretless.core.learner import OnlineClassifier
+from regretless.core.types import Array
+from regretless.core.validate import HEAVIEST
+from regretless.learners.bandits.learner import PROBABILITY, BanditReduction, BanditState, certain
+
+
+@dataclass(frozen=True)
+class GreedyConstants:
+    """How it explores, and how heavy a row can become for the base."""
+
+    epsilon: float
+    heaviest: Array
+
+
+class EpsilonGreedy(BanditReduction):
+    r"""Name the base learner's likeliest label, with probability epsilon any label, and learn from every right guess.
+
+    A right guess tells the label, whether it explored or not. It was made with probability p, and the base learns the
+    row with weight 1/p: on average every row then counts once, however seldom its label is guessed.
+
+    **Guarantee.** For a base that suffers log loss, every stream fixed in advance and every comparator, of log loss L:
+    the expected mistakes of n rounds are at most :math:`(L + E\,C)/\ln 2 + \epsilon n`, with C the base's
+    `regret_certificate()` after them. (With the weights the base's expected loss is at most L + E C, and where its
+    likeliest label is wrong the label has at most half the probability: a loss of ln 2 or more.) C is no number known
+    in advance and can be large: the weights reach :math:`K/\epsilon`. For a bound known in advance there is
+    `BanditMulticlass`.
+
+    Parameters
+    ----------
+    base : a learner of classes, of any loss. It is not touched: a clone learns.
+    epsilon : the probability of exploring, from 0 to 1.
+    n_classes : K; the labels are 0, ..., K-1.
+    classes : the labels, if they are others.
+    random_state : a number; what is drawn in a round depends on it and on the number of the round.
+
+    Attributes
+    ----------
+    classes_ : the labels.
+    base_ : the base learner, as far as it has learned; it can forecast.
+    rounds_, mistakes_ : how many there were.
+    state_ : `exploration`, `x` and `pending` (the open round), `tally` (rounds, mistakes, explorations, lessons).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regretless import FOLKLORE, EpsilonGreedy
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 2))
+    >>> y = np.argmax(X @ [[3, -3, 0], [0, 0, 3]] + rng.gumbel(size=(3000, 3)), axis=1)
+    >>> learner = EpsilonGreedy(FOLKLORE(radius=5.0), epsilon=0.1, n_classes=3)
+    >>> for x, label in zip(X, y):
+    ...     action, probability = learner.act(x)
+    ...     learner.feedback(x, action, action == label)
+    >>> print(f"{learner.mistakes_} mistakes in {learner.rounds_} rounds")
+    843 mistakes in 3000 rounds
+
+    References
+    ----------
+    The argument above is complete; the reduction it varies is that of the key `folklore` of REFERENCES.bib.
+    """
+
+    _constants: GreedyConstants
+
+    def __init__(
+        self,
+        base: OnlineClassifier,
+        epsilon: float = 0.1,
+        n_classes: int | None = None,
+        classes: Any = None,
+        random_state: int = 0,
+    ) -> None:
+        self.base = base
+        self.epsilon = epsilon
+        self.n_classes = n_classes
+        self.classes = classes
+        self.random_state = random_state
+
+    def _prepare(self, n_features: int, n_classes: int) -> GreedyConstants:
+        epsilon = self.epsilon
+        if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not 0 <= epsilon <= 1:
+            raise ValueError(f"epsilon={epsilon!r} must be a number from 0 to 1.")
+        if 0 < epsilon < n_classes / HEAVIEST:
+            raise ValueError(f"epsilon={epsilon!r} is so small that one right guess would outweigh all rows: take 0.")
+        self.base_ = self._fresh(self.base, n_features)
+        return GreedyConstants(float(epsilon), np.array([n_classes / float(epsilon) if epsilon else 1.0]))
+
+    def _start(self, n_features: int, n_classes: int) -> BanditState:
+        state = super()._start(n_features, n_classes)
+        state.exploration[0] = self._constants.epsilon
+        return state
+
+    def _check(self, row: Array) -> None:
+        self.base_._check_rows(row, self._constants.heaviest)
+
+    def _policy(self, row: Array) -> tuple[float, Array]:
+        out = self.base_._new_forecasts(1)
+        self.base_._forecast(row, out)
+        return self._constants.epsilon, certain(int(np.argmax(out[0])), self._n_classes)
+
+    def _learn(self, row: Array, k: int, correct: bool, label: int | None) -> bool:
+        if correct:
+            self._teach(row, k, 1.0 / float(self.state_.pending[PROBABILITY]))
+        return correct

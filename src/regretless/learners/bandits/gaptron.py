@@ -1,0 +1,192 @@
+"""Gaptron: mistakes compared with log loss, for the price of gradient descent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regretless.core import state_checks, validate
+from regretless.core.learner import ONE
+from regretless.core.types import Array
+from regretless.learners.bandits.learner import PROBABILITY, BanditLearner, LinearBanditState, certain
+from regretless.theory import bounds
+
+LN2 = math.log(2.0)
+
+
+@dataclass(frozen=True)
+class GaptronConstants:
+    """The numbers of the game."""
+
+    gamma: float
+    step: float
+    feature_bound: float
+    full: bool
+
+
+class Gaptron(BanditLearner):
+    r"""Gradient descent on the log loss in bits, that explores the more the less sure it is.
+
+    With weights W, one row a class, :math:`\sigma = \mathrm{softmax}(Wx)` and :math:`\hat y` its largest entry, the gap
+    is :math:`a = 1 - \sigma_{\hat y}` if that entry is at least 1/2, and a = 1 otherwise. With probability
+    :math:`1 - \max(a, \gamma)` the label played is :math:`\hat y`, otherwise any. Then
+
+    .. math:: W \leftarrow W - \eta \frac{(\sigma - e_y) x^T}{\ln 2} \cdot
+              \begin{cases} 1 & \text{full information} \\ 1[\tilde y = y]/P(\tilde y) & \text{bandit} \end{cases}
+
+    with :math:`P(\tilde y)` the probability of what was played: a wrong guess teaches nothing, and on average the steps
+    are the same. The mistakes that exploring costs hide in the gap between log loss and mistakes, which is why there is
+    no price for it with full information. A row costs O(K d).
+
+    **Guarantee.** For rows of norm up to X, every stream fixed in advance and every U, of total loss L in bits, the
+    expected mistakes of n rounds are at most :math:`L + |U|^2/(2\eta) + \gamma n`. Full information: with gamma = 0 and
+    :math:`\eta = \ln 2/(2KX^2)` it is :math:`L + KX^2|U|^2/\ln 2`, whatever n ([Gaptron]_;
+    `regretless.bounds.gaptron`). Bandit: for :math:`\eta = \frac{\ln 2}{2KX^2}\min(\gamma, \frac1{2K})`; with
+    :math:`\gamma = X|U|\sqrt{K/(n \ln 2)}`, if that is at most 1/(2K), it is :math:`L + 2X|U|\sqrt{Kn/\ln 2}`
+    (`regretless.bounds.gaptron_bandit`). The algorithm is that of [Gaptron]_ with the log loss alone; this step, and
+    the argument for it, are ours.
+
+    Parameters
+    ----------
+    information : "bandit", or "full": then `feedback` must be given the true label as well.
+    gamma : the least probability of exploring, above 0 and up to 1; not read with full information.
+    feature_bound : X; a row beyond it is refused.
+    n_classes : K; the labels are 0, ..., K-1.
+    classes : the labels, if they are others. No intercept is added: append a constant column.
+    random_state : a number; what is drawn in a round depends on it and on the number of the round.
+
+    Attributes
+    ----------
+    classes_ : the labels.
+    coef_ : the weights (K, d).
+    rounds_, mistakes_ : how many there were.
+    state_ : `W`, `x` and `pending` (the open round), `tally` (rounds, mistakes, explorations, lessons).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regretless import Gaptron
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(3000, 2)) / np.sqrt(2)
+    >>> y = np.argmax(X @ [[9, -9, 0], [0, 0, 9]] + rng.gumbel(size=(3000, 3)), axis=1)
+    >>> learner = Gaptron("full", n_classes=3)
+    >>> for x, label in zip(X, y):
+    ...     action, probability = learner.act(x)
+    ...     learner.feedback(x, action, action == label, label)
+    >>> print(f"{learner.mistakes_} mistakes in {learner.rounds_} rounds")
+    662 mistakes in 3000 rounds
+
+    References
+    ----------
+    .. [Gaptron] van der Hoeven (2020), key `gaptron` of REFERENCES.bib.
+    """
+
+    state_: LinearBanditState
+    _constants: GaptronConstants
+
+    def __init__(
+        self,
+        information: str = "bandit",
+        gamma: float = 0.05,
+        feature_bound: float = 1.0,
+        n_classes: int | None = None,
+        classes: Any = None,
+        random_state: int = 0,
+    ) -> None:
+        self.information = information
+        self.gamma = gamma
+        self.feature_bound = feature_bound
+        self.n_classes = n_classes
+        self.classes = classes
+        self.random_state = random_state
+
+    @property
+    def needs_labels(self) -> bool:  # type: ignore[override]
+        """Whether `feedback` wants the true label."""
+        return self._constants.full if "_constants" in vars(self) else self.information == "full"
+
+    def _prepare(self, n_features: int, n_classes: int) -> GaptronConstants:
+        if self.information not in ("full", "bandit"):
+            raise ValueError(f'information={self.information!r} is unknown: choose "full" or "bandit".')
+        full = self.information == "full"
+        gamma = 0.0 if full else validate.positive("gamma", self.gamma)
+        if gamma > 1:
+            raise ValueError(f"gamma={self.gamma!r} is a probability: at most 1.")
+        if not full and gamma < n_classes / validate.HEAVIEST:
+            raise ValueError(f"gamma={self.gamma!r} is so small that nothing would be learned: explore more.")
+        X = validate.positive("feature_bound", self.feature_bound)
+        if not 1e-70 <= X <= 1e70:
+            raise ValueError(f"feature_bound={X!r} is beyond floating point arithmetic: scale the rows.")
+        step = LN2 / (2 * n_classes * X**2) * (1.0 if full else min(gamma, 1 / (2 * n_classes)))
+        return GaptronConstants(gamma, step, X, full)
+
+    def _start(self, n_features: int, n_classes: int) -> LinearBanditState:
+        return LinearBanditState(np.zeros((n_classes, n_features)), np.zeros(n_features), np.zeros(4), np.zeros(4))
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_classes * n_features
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        state_checks.weights("W", self.state_.W, self._constants.feature_bound)
+
+    def _check(self, row: Array) -> None:
+        X = self._constants.feature_bound
+        validate.rows(row, ONE, X, 2 * X, None)
+
+    @property
+    def coef_(self) -> Array:
+        """The weights, one row a class."""
+        self._require_begun()
+        return self.state_.W.copy()
+
+    def _softmax(self, row: Array) -> Array:
+        z = self.state_.W @ row[0]
+        e = np.exp(z - z.max())
+        p: Array = e / e.sum()
+        return p
+
+    def _policy(self, row: Array) -> tuple[float, Array]:
+        p = self._softmax(row)
+        likeliest = int(np.argmax(p))
+        gap = 1.0 - float(p[likeliest]) if p[likeliest] >= 0.5 else 1.0
+        return max(gap, self._constants.gamma), certain(likeliest, p.size)
+
+    def feedback(self, x: Any, action: Any, correct: bool, label: Any = None) -> None:
+        """End the round: whether `action`, which `act` chose for x, was the label; with full information, the label."""
+        if self.needs_labels == (label is None):
+            given = "needs the true label" if label is None else "never sees the true label"
+            raise ValueError(
+                f"information={self.information!r}: this learner {given}, feedback(x, action, correct, ...)."
+            )
+        self._end(x, action, correct, label)
+
+    def _learn(self, row: Array, k: int, correct: bool, label: int | None) -> bool:
+        y = k if label is None else label
+        if label is None and not correct:
+            return False
+        slope = self._softmax(row)
+        slope[y] -= 1.0
+        scale = 1.0 if label is not None else 1.0 / float(self.state_.pending[PROBABILITY])
+        self.state_.W[:] -= np.outer(self._constants.step * scale / LN2 * slope, row[0])
+        return True
+
+    def mistake_bound(self, comparator_loss: float, comparator_norm: float, n: int | None = None) -> float:
+        """The expected mistakes of n rounds (default: those so far) are at most this.
+
+        `comparator_loss` is the total log loss, in nats, of weights of the Frobenius norm `comparator_norm`.
+        """
+        self._require_begun()
+        c = self._constants
+        given: dict[str, Any] = {
+            "n_classes": self._n_classes,
+            "comparator_norm": comparator_norm,
+            "feature_bound": c.feature_bound,
+            "comparator_loss": comparator_loss,
+        }
+        if c.full:
+            return bounds.gaptron(**given)
+        return bounds.gaptron_bandit(self.rounds_ if n is None else n, **given, exploration=c.gamma)

@@ -1,0 +1,460 @@
+"""OnlineBoosting: AdaBoost.OLM++ over weak learners, with boosting regression by AIOLI."""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from regretless.core import state_checks, validate
+from regretless.core.deviations import joined, standardised
+from regretless.core.errors import BadRow, NoBound, NoCertificate
+from regretless.core.interrupts import listen, uninterrupted
+from regretless.core.jit import kernel
+from regretless.core.learner import ONE, OnlineClassifier
+from regretless.core.links import leader, softmax
+from regretless.core.tally import ROWS, TALLIES, record, require_unit_weights
+from regretless.core.types import Array
+from regretless.learners.ensembles import boost_regression as regression
+from regretless.learners.ensembles.weak import (
+    COMPILED,
+    COUNT,
+    MEAN,
+    SQUARE,
+    WeakLearner,
+    Weighted,
+    check_memory,
+    hear,
+    new_memory,
+    say,
+)
+from regretless.theory import bounds
+
+LARGEST = 1e150
+FARTHEST = 1e100  # standard deviations: sums of their squares are numbers
+begin, learn, move = regression.begin, regression.learn, regression.move
+
+
+@dataclass(frozen=True)
+class BoostingConstants:
+    """The numbers the game is played with."""
+
+    n_learners: int
+    kind: int  # of a compiled weak learner, or -1
+    seed: int
+
+
+class BoostingState(NamedTuple):
+    """What the stages have learned; a row a stage."""
+
+    moments: Array  # (3, d) count, mean and sum of squared deviations of the columns: see spread.py
+    memory: Array  # of compiled weak learners: see weak.py
+    regression: Array  # (N, 6): see boost_regression.py
+    log_weight: Array  # (N,) of Hedge: minus the mistakes
+    edges: Array  # (N, 2) sums of the costs of the answers given, and of 1 - p(y)
+    drawn: Array  # (1,) mistakes of the labels drawn
+    tally: Array
+
+
+class OnlineBoosting(OnlineClassifier):
+    r"""Online multiclass boosting: N weak learners, each told by costs where those before it err.
+
+    Stage i has the scores :math:`s^{i-1}` of the stages before (0 at first), and with p their softmax asks its weak
+    learner for a label, at the costs
+
+    .. math:: C(y, l) = \frac{p_l - p_y + 1}{K}\ (l \ne y), \qquad C(y, y) = 0;
+
+    boosting regression moves the score of that label, by AIOLI in two dimensions. The label forecast is the most
+    probable of one stage, drawn in proportion to exp(-mistakes of the stage) (Hedge); probabilities are the mean of the
+    stages' in these proportions. A row costs O(N K) and what the weak learners cost.
+
+    **Guarantee.** With probability :math:`1-\delta` the labels drawn are wrong at most
+    :math:`16\,(n \ln K + N R(n))/\sum_i\gamma_i^2 + 2\ln(N/\delta)` times, :math:`\gamma_i` the edges of the weak
+    learners (`edges_`) and :math:`R(n) = O(\log^2 n)` (Proposition 12 and Theorem 13 of [FOLKLORE]_; `mistake_bound`).
+
+    Parameters
+    ----------
+    weak_learner : "stump" (one column in eight parts, a label for each, chosen by what answers have cost),
+        "naive-bayes" (normal features, rows weighted by their cost), any learner of classes of this library (rows
+        weighted by their cost, see `regretless.learners.ensembles.weak.Weighted`), or an object that follows
+        `regretless.learners.ensembles.weak.WeakLearner`. Each stage has a copy.
+    n_learners : N, the stages.
+    random_state : seed of the stumps' cuts and of the draws. Draws depend on it and on the number of the row.
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns of probabilities.
+    edges_ : (N,) gamma, how much better than chance each weak learner answered.
+    stage_mistakes_ : (N,) of the labels of each stage.
+    mistakes_ : of the labels drawn.
+    learners_ : the learners of the stages, if these are learners of this library.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from regretless import OnlineBoosting
+    >>> X, y = load_digits(return_X_y=True)
+    >>> boosted = OnlineBoosting(n_learners=20).fit(X, y)
+    >>> lone = OnlineBoosting(n_learners=1).fit(X, y)
+    >>> boosted.mistakes_ < 0.8 * lone.mistakes_
+    True
+
+    References
+    ----------
+    .. [FOLKLORE] Agarwal, Kale and Zimmert (2022), key `folklore` of REFERENCES.bib, Algorithms 3 and 4.
+    """
+
+    state_: BoostingState
+    _constants: BoostingConstants
+    _copies = True
+    _learned = ("_weak",)
+    _weak: list[WeakLearner]
+
+    def __init__(self, weak_learner: Any = "stump", n_learners: int = 20, random_state: int = 0) -> None:
+        self.weak_learner = weak_learner
+        self.n_learners = n_learners
+        self.random_state = random_state
+
+    def _prepare(self, n_features: int, n_classes: int) -> BoostingConstants:
+        n_learners = validate.whole("n_learners", self.n_learners, 1)
+        seed = validate.whole("random_state", self.random_state, 0)
+        weak, kind = self.weak_learner, -1
+        if isinstance(weak, str):
+            if weak not in COMPILED:
+                raise ValueError(
+                    f"weak_learner={weak!r} is unknown: choose one of {list(COMPILED)}, or give an object."
+                )
+            kind = COMPILED[weak]
+        elif not isinstance(weak, OnlineClassifier) and not all(
+            callable(getattr(weak, verb, None)) for verb in ("start", "predict", "update")
+        ):
+            raise ValueError(
+                f"weak_learner={weak!r} has not the verbs start, predict and update, and is no learner of regretless's."
+            )
+        return BoostingConstants(n_learners, kind, seed)
+
+    def _start(self, n_features: int, n_classes: int) -> BoostingState:
+        c = self._constants
+        stages = np.empty((c.n_learners, regression.MEMORY))
+        for stage in stages:
+            begin(stage)
+        if c.kind >= 0:
+            memory = new_memory(c.kind, c.n_learners, n_features, n_classes, c.seed)
+        else:
+            memory = np.empty((c.n_learners, 0, 0))
+            weak = self.weak_learner
+            weak = Weighted(weak) if isinstance(weak, OnlineClassifier) else weak
+            self._weak = [deepcopy(weak) for _ in range(c.n_learners)]
+            for i, weak in enumerate(self._weak):
+                weak.start(n_features, n_classes, c.seed + i)
+        return BoostingState(
+            moments=np.zeros((3, n_features)),
+            memory=memory,
+            regression=stages,
+            log_weight=np.zeros(c.n_learners),
+            edges=np.zeros((c.n_learners, 2)),
+            drawn=np.zeros(1),
+            tally=np.zeros(TALLIES),
+        )
+
+    def _n_copies(self, n_classes: int) -> int:
+        """The stages that there will be."""
+        return self.n_learners
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        compiled = self.weak_learner in COMPILED if isinstance(self.weak_learner, str) else False
+        stages = self.n_learners if isinstance(self.n_learners, int) else 0
+        return stages * n_features * n_classes if compiled else stages
+
+    def _check_state(self) -> None:
+        c, state = self._constants, self.state_
+        state_checks.tally(state.tally)
+        state_checks.moments("moments", state.moments, float(state.tally[ROWS]), LARGEST)
+        if c.kind >= 0:
+            check_memory(c.kind, state.memory)
+        regression.check(state.regression)
+        state_checks.within("log_weight", state.log_weight, -state_checks.LARGEST, 0.0)
+        state_checks.sums("edges", state.edges)
+        state_checks.within("edges, what could be had", state.edges[:, 1], -state_checks.ROUNDING, math.inf)
+        state_checks.within("drawn", state.drawn, 0.0, state_checks.LARGEST)
+
+    def _limits(self) -> tuple[float, float]:
+        return math.inf, LARGEST
+
+    @property
+    def _holds(self) -> dict[str, str]:  # type: ignore[override]
+        return {"weak_learner": "learners_"} if isinstance(self.weak_learner, OnlineClassifier | Weighted) else {}
+
+    @property
+    def learners_(self) -> list[OnlineClassifier]:
+        """The learners of the stages, if these are learners of this library."""
+        check_is_fitted(self, "state_")
+        return [weak.learner_ for weak in getattr(self, "_weak", []) if isinstance(weak, Weighted)]
+
+    # ------------------------------------------------------------------ the game
+
+    def _targets(self, y: Any, classes: Any) -> Array:
+        Y = super()._targets(y, classes)
+        if (Y.max(axis=1) < 1.0).any():
+            i = int(np.argmax(Y.max(axis=1) < 1.0))
+            raise BadRow(f"row {i}: a soft label {Y[i].tolist()}. Boosting counts mistakes: give one class a row.")
+        return Y
+
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        c = self._constants
+        if c.kind >= 0:
+            run(*self.state_, X, Y, weight, c.kind, c.seed, out)
+            return
+        for t in range(X.shape[0]):
+            self._run_row(X[t], Y[t], float(weight[t]), out[t])
+            listen()
+
+    def _forecast(self, X: Array, out: Array) -> None:
+        self._run(X, np.zeros(out.shape), np.zeros(X.shape[0]), out)
+
+    @uninterrupted()
+    def _run_row(self, x: Array, Y: Array, weight: float, out: Array) -> None:
+        """The same with weak learners that are objects."""
+        state = self.state_
+        clip = math.log(state.tally[ROWS] + 2.0)
+        scores, p, labels, costs = self._climb(x)
+        said = decide(state.log_weight, p, self._constants.seed, state.tally[ROWS], out)
+        if weight == 0.0:
+            return
+        y = int(Y.argmax())
+        score(state.log_weight, state.edges, state.drawn, state.tally, p, labels, said, y, weight, out)
+        for i, weak in enumerate(self._weak):
+            weak.update(x, costs[i], y)
+            learn(state.regression[i], scores[i], labels[i], y, clip, weight)
+
+    def _climb(self, x: Array) -> tuple[Array, Array, NDArray[np.int64], Array]:
+        """Scores and probabilities before and after every stage, the labels named, and the costs told."""
+        state, N, K = self.state_, len(self._weak), self._n_classes
+        clip = math.log(state.tally[ROWS] + 2.0)
+        scores, p = np.zeros((N + 1, K)), np.empty((N + 1, K))
+        labels: NDArray[np.int64] = np.empty(N, np.int64)
+        costs = np.empty((N, K, K))
+        for i, weak in enumerate(self._weak):
+            softmax(scores[i], p[i])
+            costs[i] = (p[i][None, :] - p[i][:, None] + 1.0) / K
+            np.fill_diagonal(costs[i], 0.0)
+            labels[i] = weak.predict(x, costs[i])
+            if not 0 <= labels[i] < K:
+                raise ValueError(f"the weak learner of stage {i} said {labels[i]}: labels are 0 to {K - 1}.")
+            move(state.regression[i], scores[i], labels[i], clip, scores[i + 1])
+        softmax(scores[N], p[N])
+        return scores, p, labels, costs
+
+    # ------------------------------------------------------------------ what came of it
+
+    @property
+    def edges_(self) -> Array:
+        """How much better than chance each weak learner answered: 1 is always right, 0 is by chance."""
+        check_is_fitted(self, "state_")
+        edges: Array = -self.state_.edges[:, 0] / np.maximum(self.state_.edges[:, 1], 1e-300)
+        return edges
+
+    @property
+    def stage_mistakes_(self) -> Array:
+        """The mistakes of each stage's own label."""
+        check_is_fitted(self, "state_")
+        return -self.state_.log_weight
+
+    @property
+    def stage_weights_(self) -> Array:
+        """Hedge's weights, which sum to 1."""
+        check_is_fitted(self, "state_")
+        weights: Array = np.exp(self.state_.log_weight - self.state_.log_weight.max())
+        return weights / weights.sum()
+
+    def stage_scores(self, X: Any) -> Array:
+        """The scores of rows after every stage, (n, N, K): a stage's label is that of the largest. Changes nothing."""
+        check_is_fitted(self, "state_")
+        rows = np.asarray(self._rows(X, reset=False))
+        self._check_rows(rows, ONE)
+        state, c = self.state_, self._constants
+        out = np.zeros((len(rows), c.n_learners, self._n_classes))
+        if c.kind >= 0:
+            stage_scores(state.moments, state.memory, state.regression, state.tally, rows, c.kind, out)
+            return out
+        for t, x in enumerate(rows):
+            out[t] = self._climb(x)[0][1:]
+        return out
+
+    @property
+    def mistakes_(self) -> float:
+        """The mistakes of the labels drawn."""
+        check_is_fitted(self, "state_")
+        return float(self.state_.drawn[0])
+
+    @property
+    def stage_regret_(self) -> Array:
+        """An upper bound on the regret of each stage's boosting regression, against every alpha in [-2, 2]."""
+        check_is_fitted(self, "state_")
+        return regression.regret(self.state_.regression)
+
+    def mistake_bound(self, failure: float = 0.05) -> float:
+        """Proposition 12: the labels drawn are wrong at most this many times, but for a probability of `failure`."""
+        check_is_fitted(self, "state_")
+        require_unit_weights(self.state_.tally)
+        return bounds.boosting(
+            int(self.state_.tally[ROWS]),
+            n_classes=self._n_classes,
+            edges=np.clip(self.edges_, -1.0, 1.0).tolist(),
+            regret=float(self.stage_regret_.max()),
+            failure=failure,
+        )
+
+    @property
+    def competes_with(self) -> None:  # type: ignore[override]
+        """No fixed set: what is promised is few mistakes."""
+        return None
+
+    def regret_certificate(self, comparator_norm: float | None = None) -> float:
+        """There is none: see `mistake_bound` and `stage_regret_`."""
+        check_is_fitted(self, "state_")
+        raise NoCertificate("boosting competes with no fixed set, so no regret is proved: see mistake_bound().")
+
+    def regret_bound(self, n: int | None = None) -> float:
+        """There is none: see `mistake_bound`."""
+        check_is_fitted(self, "state_")
+        raise NoBound("boosting competes with no fixed set: see mistake_bound().")
+
+
+@kernel
+def uniform(seed: int, row: float) -> float:
+    """A number in [0, 1) for each seed and row (splitmix64)."""
+    state = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(row) * np.uint64(0xD1B54A32D192ED03)
+    state += np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    state = state ^ (state >> np.uint64(31))
+    return float(state >> np.uint64(11)) / 9007199254740992.0
+
+
+@kernel
+def decide(log_weight: Array, p: Array, seed: int, row: float, out: Array) -> int:
+    """The log of the mean of the stages' probabilities p[1:], by Hedge's weights; returns the label drawn."""
+    N = log_weight.size
+    top = np.max(log_weight)
+    total = 0.0
+    for i in range(N):
+        total += math.exp(log_weight[i] - top)
+    mark = uniform(seed, row) * total
+    said = -1
+    out[:] = 0.0
+    reached = 0.0
+    for i in range(N):
+        weight = math.exp(log_weight[i] - top)
+        reached += weight
+        if said < 0 and (mark < reached or i == N - 1):
+            said = leader(p[i + 1])
+        for k in range(out.size):
+            out[k] += weight / total * p[i + 1, k]
+    for k in range(out.size):
+        out[k] = math.log(max(out[k], 1e-300))
+    return said
+
+
+@kernel
+def score(
+    log_weight: Array,
+    edges: Array,
+    drawn: Array,
+    tally: Array,
+    p: Array,
+    labels: NDArray[np.int64],
+    said: int,
+    y: int,
+    weight: float,
+    out: Array,
+) -> None:
+    """Count the mistakes of every stage and of the label drawn, and the edges."""
+    for i in range(log_weight.size):
+        edges[i, 0] += weight * (p[i, labels[i]] - (1.0 if labels[i] == y else 0.0))
+        edges[i, 1] += weight * (1.0 - p[i, y])
+        if leader(p[i + 1]) != y:
+            log_weight[i] -= weight
+    if said != y:
+        drawn[0] += weight
+    record(tally, weight, -weight * out[y], 0.0, 1.0)
+
+
+@kernel
+def standardise(moments: Array, x: Array, z: Array) -> None:
+    """Features by the means and deviations of the rows before."""
+    for j in range(x.size):
+        away = standardised(moments[SQUARE, j], x[j] - moments[MEAN, j], moments[COUNT, j])
+        z[j] = min(max(away, -FARTHEST), FARTHEST)
+
+
+@kernel
+def climb(
+    memory: Array, stages: Array, z: Array, kind: int, clip: float, scores: Array, p: Array, labels: NDArray[np.int64]
+) -> None:
+    """Stage by stage: the probabilities so far, the label that the weak learner names, the scores moved towards it."""
+    N = labels.size
+    scores[0] = 0.0
+    for i in range(N):
+        softmax(scores[i], p[i])
+        labels[i] = say(kind, memory, i, z)
+        move(stages[i], scores[i], labels[i], clip, scores[i + 1])
+    softmax(scores[N], p[N])
+
+
+@kernel
+def stage_scores(moments: Array, memory: Array, stages: Array, tally: Array, X: Array, kind: int, out: Array) -> None:
+    """The scores after every stage, (n, N, K)."""
+    n, N, K = out.shape
+    z, scores, p, labels = np.empty(X.shape[1]), np.empty((N + 1, K)), np.empty((N + 1, K)), np.empty(N, np.int64)
+    for t in range(n):
+        standardise(moments, X[t], z)
+        climb(memory, stages, z, kind, math.log(tally[ROWS] + 2.0), scores, p, labels)
+        out[t] = scores[1:]
+
+
+@kernel
+def run(
+    moments: Array,
+    memory: Array,
+    stages: Array,
+    log_weight: Array,
+    edges: Array,
+    drawn: Array,
+    tally: Array,
+    X: Array,
+    Y: Array,
+    weight: Array,
+    kind: int,
+    seed: int,
+    out: Array,
+) -> None:
+    """The game over a block, with compiled weak learners."""
+    n, d = X.shape
+    N, K = log_weight.size, Y.shape[1]
+    z, scores, p = np.empty(d), np.zeros((N + 1, K)), np.empty((N + 1, K))
+    labels, cost = np.empty(N, np.int64), np.empty(K)
+    for t in range(n):
+        clip = math.log(tally[ROWS] + 2.0)
+        standardise(moments, X[t], z)
+        climb(memory, stages, z, kind, clip, scores, p, labels)
+        said = decide(log_weight, p, seed, tally[ROWS], out[t])
+        if weight[t] == 0.0:
+            continue
+        y = leader(Y[t])
+        score(log_weight, edges, drawn, tally, p, labels, said, y, weight[t], out[t])
+        for i in range(N):
+            for k in range(K):
+                cost[k] = (p[i, k] - p[i, y] + 1.0) / K if k != y else 0.0
+            hear(kind, memory, i, z, cost, y, weight[t])
+            learn(stages[i], scores[i], labels[i], y, clip, weight[t])
+        for j in range(d):
+            moments[COUNT, j] += 1.0
+            away = X[t, j] - moments[MEAN, j]
+            moments[MEAN, j] += away / moments[COUNT, j]
+            moments[SQUARE, j] = joined(moments[SQUARE, j], away, X[t, j] - moments[MEAN, j], 1.0)

@@ -1,0 +1,48 @@
+"""Ensemble: what learners of several others share."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any
+
+from regretless.core import state_checks
+from regretless.core.learner import OnlineClassifier
+from regretless.core.tally import ROWS
+from regretless.core.types import Array
+
+
+class Ensemble(OnlineClassifier):
+    """A learner that holds a list of others, all of which meet every row: what one of them refuses, none learns."""
+
+    @property
+    @abstractmethod
+    def _members(self) -> list[Any]:
+        """Those that learn, or before the first row those that are given."""
+
+    @property
+    def _takes_sparse(self) -> bool:  # type: ignore[override]
+        return all(member._takes_sparse for member in self._members)
+
+    @property
+    def _binary_only(self) -> bool:  # type: ignore[override]
+        return any(member._binary_only for member in self._members)
+
+    @property
+    def _least_rows(self) -> int:
+        return max(member._least_rows for member in self._members)
+
+    def _check_state(self) -> None:
+        """Of all: the sums, and members that have met every row."""
+        tally = self.state_.tally
+        state_checks.tally(tally)
+        for member in self._members:
+            state_checks.require(member.state_.tally[ROWS] == tally[ROWS], "tally: members have learned other rows")
+        state_checks.within("losses", self.state_.losses, -state_checks.ROUNDING, math.inf)
+
+    def _limits(self) -> tuple[float, float]:
+        return math.inf, math.inf  # `_check_rows` asks the members
+
+    def _check_rows(self, X: Any, weight: Array) -> None:
+        for member in self._members:
+            member._check_rows(X, weight)

@@ -1,0 +1,212 @@
+"""OneVsRest: several classes by a learner of two."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from regretless.core import state_checks
+from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.interrupts import uninterrupted
+from regretless.core.jit import kernel
+from regretless.core.labels import Labels
+from regretless.core.learner import OnlineClassifier
+from regretless.core.tally import ROWS, TALLIES, record
+from regretless.core.types import Array
+from regretless.learners.ensembles import side_by_side
+from regretless.learners.ensembles.mixture import LOG_LOSS, cross_entropy, normalise
+from regretless.theory.domains import Ball, Competition, RowBall
+
+REST_AND_IT = Labels(np.array([False, True]))
+
+
+class OneVsRestState(NamedTuple):
+    """What is known of the K members; what they have learned is theirs."""
+
+    losses: Array  # (K,): what each has suffered
+    tally: Array
+
+
+@dataclass(frozen=True)
+class OneVsRestConstants:
+    """There are none."""
+
+
+class OneVsRest(OnlineClassifier):
+    r"""K classes by K copies of a learner of two, each of which tells one class from the rest.
+
+    Member k forecasts the probability :math:`q_k` that the label is k, and the forecast is
+
+    .. math:: p_k = q_k \Big/ \sum_j q_j.
+
+    For K large it is cheaper than `FOLKLORE`: K matrices of d by d and not one of (K-1)d by (K-1)d.
+
+    **Guarantee.** The log loss of p is at most the sum of the members' log losses: :math:`\prod_{j \ne y}(1 - q_j)^{-1}
+    \ge 1 + \sum_{j \ne y} q_j \ge \sum_j q_j`. So it is at most the sum of what K weight vectors suffer that each tell
+    one class from the rest, plus `one_vs_rest_certificate()`, the sum of the members' certificates. Against the best
+    softmax nothing is proved: that is what `FOLKLORE` and `GAF` are for.
+
+    Parameters
+    ----------
+    base : a learner of two classes that forecasts probabilities and suffers their log loss, such as `AIOLI()`. It is
+        not touched: the members are clones.
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns of probabilities.
+    learners_ : the members, one a class, as far as they have learned.
+    state_ : `losses` (what each member has suffered) and `tally`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from regretless import AIOLI, OneVsRest
+    >>> X, y = load_digits(return_X_y=True)
+    >>> learner = OneVsRest(AIOLI(radius=10.0))
+    >>> p = learner.predict_then_learn(X / 64, y, classes=range(10))
+    >>> print(f"{(p.argmax(axis=1) != y).mean():.3f}")
+    0.057
+    >>> print(f"{learner.total_loss_:.1f} <= {learner.state_.losses.sum():.1f}")
+    821.1 <= 1417.3
+
+    References
+    ----------
+    The members': see the learner that is given.
+    """
+
+    state_: OneVsRestState
+    _constants: OneVsRestConstants
+    _holds = {"base": "learners_"}
+    _copies = True
+    _held_classes = 2
+    learners_: list[Any]
+
+    def __init__(self, base: OnlineClassifier) -> None:
+        self.base = base
+
+    # ------------------------------------------------------------------ the members
+
+    @property
+    def _member(self) -> Any:
+        """One that learns, or before the first row the one that is given."""
+        return self.learners_[0] if "learners_" in self.__dict__ else self.base
+
+    @property
+    def _takes_sparse(self) -> bool:  # type: ignore[override]
+        return bool(getattr(self._member, "_takes_sparse", False))
+
+    def _begin(self, n_features: int) -> None:
+        if not isinstance(self.base, OnlineClassifier):
+            raise ValueError(f"base={self.base!r}: give one of regretless's learners of two classes, such as AIOLI().")
+        members = side_by_side.begin([self.base] * self._n_classes, REST_AND_IT, self)
+        if members[0].competes_with.loss not in LOG_LOSS:
+            raise ValueError(
+                f"base={self.base!r} suffers the loss {members[0].competes_with.loss!r}: only probabilities can be "
+                f"normalised. Choose a learner with one of the losses {LOG_LOSS}."
+            )
+        self.learners_ = members
+        super()._begin(n_features)
+
+    def _prepare(self, n_features: int, n_classes: int) -> OneVsRestConstants:
+        return OneVsRestConstants()
+
+    def _start(self, n_features: int, n_classes: int) -> OneVsRestState:
+        return OneVsRestState(np.zeros(n_classes), np.zeros(TALLIES))
+
+    @property
+    def _least_rows(self) -> int:
+        return int(self.learners_[0]._least_rows)
+
+    def _limits(self) -> tuple[float, float]:
+        return math.inf, math.inf  # `_check_rows` asks a member
+
+    def _check_rows(self, X: Any, weight: Array) -> None:
+        self.learners_[0]._check_rows(X, weight)
+
+    def _n_copies(self, n_classes: int) -> int:
+        """The members that there will be."""
+        return n_classes
+
+    def _check_state(self) -> None:
+        tally = self.state_.tally
+        state_checks.tally(tally)
+        for member in self.learners_:
+            state_checks.require(member.state_.tally[ROWS] == tally[ROWS], "tally: members have learned other rows")
+        state_checks.within("losses", self.state_.losses, -state_checks.ROUNDING, math.inf)
+
+    # ------------------------------------------------------------------ the game
+
+    @uninterrupted()
+    def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
+        logits = np.empty((out.shape[1], out.shape[0], 2))
+        targets = np.ascontiguousarray(np.stack([1.0 - Y, Y], axis=-1).swapaxes(0, 1))
+        side_by_side.run(self.learners_, X, targets, weight, logits)
+        run(*self.state_, logits, Y, weight, out)
+
+    def _forecast(self, X: Any, out: Array) -> None:
+        logits = np.empty((out.shape[1], out.shape[0], 2))
+        side_by_side.forecast(self.learners_, X, logits)
+        forecast_block(logits, out)
+
+    # ------------------------------------------------------------------ what it promises
+
+    @property
+    def competes_with(self) -> Competition:
+        """The best softmax, one row of weights a class in the members' set: a measure, to which nothing is proved."""
+        domain = self._member.competes_with.domain
+        return Competition("softmax", RowBall(domain.radius) if isinstance(domain, Ball) else domain)
+
+    def one_vs_rest_certificate(self, comparator_norm: float | None = None) -> float:
+        """The loss so far is at most the sum of K losses, one for each class against the rest, plus this.
+
+        Whatever weights of the members' class (or of a given norm) these are the losses of.
+        """
+        check_is_fitted(self, "state_")
+        return float(sum(member.regret_certificate(comparator_norm) for member in self.learners_))
+
+    def regret_certificate(self, comparator_norm: float | None = None) -> float:
+        """Refused: the members compete class by class. `one_vs_rest_certificate()` says what is proved."""
+        check_is_fitted(self, "state_")
+        raise NoCertificate(
+            "that forecasts of each class against the rest come near the best softmax is not proved: "
+            "one_vs_rest_certificate() compares with K losses, one a class. Use FOLKLORE or GAF."
+        )
+
+    def regret_bound(self, n: int | None = None) -> float:
+        """Refused, as the certificate is."""
+        check_is_fitted(self, "state_")
+        raise NoBound("no theorem is about the softmax loss of K learners of two classes: use FOLKLORE or GAF.")
+
+
+@kernel
+def normalised(logits: Array, t: int, out: Array) -> None:
+    """The logarithms of the K probabilities of row t; the members' logits become those of theirs."""
+    for k in range(out.size):
+        normalise(logits[k, t])
+        out[k] = logits[k, t, 1]
+    normalise(out)
+
+
+@kernel
+def run(losses: Array, tally: Array, logits: Array, Y: Array, weight: Array, out: Array) -> None:
+    """The game over a block of which the members have said `logits`, (K, n, 2)."""
+    label = np.empty(2)
+    for t in range(Y.shape[0]):
+        normalised(logits, t, out[t])
+        if weight[t] == 0.0:
+            continue
+        record(tally, weight[t], weight[t] * cross_entropy(out[t], Y[t]), 0.0, 0.0)
+        for k in range(losses.size):
+            label[0], label[1] = 1.0 - Y[t, k], Y[t, k]
+            losses[k] += weight[t] * cross_entropy(logits[k, t], label)
+
+
+@kernel
+def forecast_block(logits: Array, out: Array) -> None:
+    """The normalised forecasts of a block."""
+    for t in range(out.shape[0]):
+        normalised(logits, t, out[t])

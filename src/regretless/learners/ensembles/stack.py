@@ -1,0 +1,125 @@
+"""Stack: a grid of learners over one pass, each as if it were alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from regretless.core.interrupts import stretches, uninterrupted
+from regretless.core.learner import BLOCK, ONE, OnlineClassifier
+from regretless.core.turns import TakesTurns
+from regretless.core.types import Array
+from regretless.learners.ensembles import side_by_side
+
+
+class Stack(TakesTurns):
+    """Several learners side by side: one pass over the rows, states on one axis, members on several threads.
+
+    For a grid over what one would like to know, such as the radius. To act on the answer while the stream runs,
+    `Mixture` mixes the members' forecasts.
+
+    **Guarantee.** Each member forecasts and learns as it would alone, to the bit, with its own certificate and bound.
+
+    Parameters
+    ----------
+    learners : a list of learners of classes. They are not touched: clones learn.
+
+    Attributes
+    ----------
+    learners_ : the members, as far as they have learned. Each is a learner like any other.
+    total_losses_ : what each has suffered, in its own loss.
+    best_ : the member that has suffered least.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regretless import AIOLI, Stack
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 5)) / np.sqrt(5)
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(-X @ [3, -3, 2, 0, 1]))
+    >>> grid = Stack([AIOLI(radius=radius) for radius in (0.1, 1.0, 10.0)])
+    >>> p = grid.predict_then_learn(X, y)
+    >>> p.shape, grid.total_losses_.round(1).tolist(), grid.best_
+    ((3, 2000, 2), [1256.7, 920.8, 925.3], AIOLI(radius=1.0))
+
+    References
+    ----------
+    The members': see the learners that are given.
+    """
+
+    learners_: list[Any]
+
+    def __init__(self, learners: Sequence[OnlineClassifier]) -> None:
+        if not isinstance(learners, list | tuple) or not learners:
+            raise ValueError(f"learners={learners!r}: give a list of learners, at least one.")
+        for i, learner in enumerate(learners):
+            if not isinstance(learner, OnlineClassifier) or learner._reads_tables:
+                raise ValueError(
+                    f"learners[{i}]={learner!r}: a stack is of learners of classes that read rows of numbers."
+                )
+        self.learners = learners
+
+    def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
+        """Play the game: what each member forecasts of each row before its label is used, (members, n, K)."""
+        return self._play(X, y, classes, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from a block of rows, in order."""
+        self._play(X, y, classes, sample_weight)
+        return self
+
+    def _play(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Array:
+        begun = hasattr(self, "learners_")
+        first = self.learners_[0] if begun else clone(self.learners[0])
+        X, Y, weight = first._take_in(X, y, classes, sample_weight)
+        members = self.learners_ if begun else side_by_side.begin(self.learners, first._labels, first)
+        for member in members:
+            member._check_rows(X, weight)
+        self.learners_ = members
+        out = np.empty((len(members), *Y.shape))
+        for i in range(0, len(Y), BLOCK):
+            some = slice(i, i + BLOCK)
+            self._run(X[some], Y[some], weight[some], out[:, some])
+        return self._said(out)
+
+    def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
+        members = self.learners_
+        for some in stretches(len(Y), max(member._least_rows for member in members), slow=True):
+            with uninterrupted():
+                side_by_side.run(members, X[some], [Y[some]] * len(members), weight[some], out[:, some])
+
+    def predict_proba(self, X: Any) -> Array:
+        """What each member forecasts of each row, (members, n, K). Changes nothing."""
+        first = self._members()[0]
+        X = first._rows(X, reset=False)
+        for member in self.learners_:
+            member._check_rows(X, ONE)
+        out = np.empty((len(self.learners_), X.shape[0], len(first.classes_)))
+        side_by_side.forecast(self.learners_, X, out)
+        return self._said(out)
+
+    def _said(self, out: Array) -> Array:
+        for member, forecasts in zip(self.learners_, out, strict=True):
+            said = member._said(forecasts)
+            if said.shape == forecasts.shape:  # scores of two classes are margins, and stay as they are written
+                forecasts[:] = said
+        return out
+
+    def _members(self) -> list[Any]:
+        if not hasattr(self, "learners_"):
+            raise NotFittedError("this Stack has learned nothing yet: call partial_fit or predict_then_learn first.")
+        return self.learners_
+
+    @property
+    def total_losses_(self) -> Array:
+        """What each member has suffered, in its own loss."""
+        return np.array([member.total_loss_ for member in self._members()])
+
+    @property
+    def best_(self) -> Any:
+        """The member that has suffered least."""
+        return self._members()[int(self.total_losses_.argmin())]

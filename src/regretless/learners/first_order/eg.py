@@ -1,0 +1,176 @@
+"""Exponentiated gradient: weights that are multiplied, not added to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from regretless.core import validate
+from regretless.core.errors import BadRow
+from regretless.core.rows import SparseRows, largest_entry
+from regretless.core.types import Array
+from regretless.learners.first_order.learner import LARGEST_MARGIN, LARGEST_ROW
+from regretless.learners.first_order.mirror_descent import MirrorConstants, MirrorLearner
+from regretless.learners.first_order.mirrors import Mirror
+from regretless.learners.first_order.schedules import GrowingTemperature, KnownHorizon, Schedule
+from regretless.theory.domains import Competition, Domain, Octahedron, Simplex
+from regretless.theory.losses import EXPONENTIAL, LINEAR, SQUARED, Loss
+
+
+class ExponentiatedGradient(MirrorLearner):
+    r"""Weights on the simplex, each multiplied by the exponential of its gradients: few of many features matter.
+
+    .. math:: \theta_j \propto \exp\Bigl(-\frac{1}{\beta_t} \sum_{s \le t} g_{s,j}\Bigr), \qquad
+              \sum_j \theta_j = \lambda
+
+    With a known horizon the temperature is constant, and this is the multiplicative update
+    :math:`\theta_j \leftarrow \theta_j e^{-\eta g_j} / \mathrm{sum}` ([MDA]_, eq. 23); otherwise it grows like
+    :math:`\sqrt t`. `signed` adds every feature negated, so that weights may be negative (EG+-). A row costs as much as
+    there are weights.
+
+    **Guarantee.** For features :math:`|x_j| \le R` regret at most :math:`2\lambda L\sqrt{(n+1) \ln d}`, or
+    :math:`\lambda L\sqrt{2n \ln d}` at a known horizon n; L is R times the largest slope of the loss at scores up to
+    :math:`\lambda R`, and d counts twice with signs (`regretless.bounds.dual_averaging`, `mirror_descent`).
+
+    Parameters
+    ----------
+    loss : as in `OGD`, for two classes or numbers. Targets of the squared loss are at most :math:`\lambda R`,
+        those of the linear one at most 1, in size.
+    scale : lambda, the sum of the (absolute) weights.
+    signed : whether weights may be negative.
+    feature_bound : R; a row with a larger entry is refused.
+    horizon : the number of rows to come, if it is known.
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns of forecasts.
+    coef_ : the weights, (1, d).
+    state_ : `theta`, `zeta`, `average`, `gradients`, `mass` and `tally`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regretless import ExponentiatedGradient
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(3000, 1000))
+    >>> y = X[:, 7] + 0.1 * rng.normal(size=3000)
+    >>> learner = ExponentiatedGradient(loss="absolute").fit(X, y)
+    >>> print(learner.coef_.argmax(), f"{learner.coef_.max():.2f}")
+    7 0.99
+
+    References
+    ----------
+    .. [MDA] Key `mda` of REFERENCES.bib; Kivinen and Warmuth (1997), key `eg`.
+    """
+
+    multiclass = "softmax"
+
+    def __init__(
+        self,
+        loss: str = "logistic",
+        scale: float = 1.0,
+        signed: bool = False,
+        feature_bound: float = 1.0,
+        horizon: int | None = None,
+    ) -> None:
+        self.loss = loss
+        self.scale = scale
+        self.signed = signed
+        self.feature_bound = feature_bound
+        self.horizon = horizon
+
+    _binary_only = True
+
+    def _domain(self) -> Domain:
+        if not isinstance(self.signed, bool | np.bool_):
+            raise ValueError(f"signed={self.signed!r} must be True or False.")
+        size = validate.positive("scale", self.scale)
+        return Octahedron(size) if self.signed else Simplex(size)
+
+    def _prepare(self, n_features: int, n_classes: int) -> MirrorConstants:
+        domain, loss = self._domain(), self._chosen_loss(n_classes)
+        R = validate.positive("feature_bound", self.feature_bound)
+        L = largest_gradient(loss, R, R * self.scale)
+        mirror = Mirror.on("entropy", domain, n_features)
+        return MirrorConstants(loss, domain, mirror, schedule_of(mirror, L, self.horizon), True, False, L)
+
+    def _limits(self) -> tuple[float, float]:
+        return math.inf, LARGEST_ROW  # scores are bounded by those of the entries, however many there are
+
+    def _targets(self, y: Any, classes: Any) -> Array:
+        targets = super()._targets(y, classes)
+        if self._regresses:
+            R, scale = self._played_with_or("feature_bound"), self._played_with_or("scale")
+            check_targets(targets[:, 0], self._loss_name, R * scale)
+        return targets
+
+    def _played_with_or(self, name: str) -> float:
+        """A parameter of the game that is played, or of the one to come."""
+        return validate.positive(name, getattr(self, "_played_with", self.get_params(deep=False))[name])
+
+    def _check_rows(self, X: Array | SparseRows, weight: Array) -> None:
+        super()._check_rows(X, weight)
+        check_entries(X, self._played_with["feature_bound"], getattr(self, "feature_names_in_", None))
+
+    @property
+    def competes_with(self) -> Competition:
+        """The best weights of the simplex, or with signs of the octahedron, under the loss."""
+        return Competition(self._loss_name, self._constants.domain if hasattr(self, "_constants") else self._domain())
+
+
+def largest_gradient(loss: Loss, R: float, reach: float) -> float:
+    """L: R times the largest slope where scores, and targets that are numbers, are at most `reach` in size."""
+    if loss.code == SQUARED:
+        return R * loss.lipschitz(2 * reach)
+    if loss.code == EXPONENTIAL and reach > LARGEST_MARGIN:
+        raise ValueError(
+            f"loss='exponential': scores may reach {reach:.6g} here, and beyond {LARGEST_MARGIN:g} the squares of its "
+            "slopes leave floating point: lower scale."
+        )
+    return R * loss.lipschitz(1.0 if loss.code == LINEAR else reach)
+
+
+def schedule_of(mirror: Mirror, L: float, horizon: Any) -> Schedule:
+    """The steps of the theorem: of a known number of rows, or of any."""
+    if horizon is None:
+        return GrowingTemperature.of(mirror, L)
+    if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
+        raise ValueError(f"horizon={horizon!r} must be a whole number of rows, or None.")
+    return KnownHorizon.of(mirror, L, int(horizon))
+
+
+def check_targets(y: Array, loss: str, largest: float) -> None:
+    """Refuse targets beyond those the theorem's slopes assume."""
+    largest = {"squared": largest, "linear": 1.0}.get(loss, math.inf)
+    beyond = np.abs(y) > largest * (1 + 1e-12)
+    if beyond.any():
+        i = int(np.argmax(beyond))
+        raise BadRow(
+            f"row {i}: y = {y[i]:.6g} is beyond {largest:.6g}, the largest target of the {loss} loss here. "
+            "Scale the targets down, or raise scale. Nothing was learned from this call."
+        )
+
+
+def check_entries(X: Array | SparseRows, bound: float, names: Any, what: str = "feature_bound", first: int = 0) -> None:
+    """Refuse rows with an entry beyond the bound. Rows are numbered from `first`."""
+    if isinstance(X, SparseRows):
+        indptr, indices, data = X.entries
+        values = data[indptr[0] : indptr[-1]]  # a block's own entries, where it is part of a larger one
+    else:
+        values = X.reshape(-1)
+    if largest_entry(values) <= bound * (1 + 1e-12):
+        return
+    if isinstance(X, SparseRows):
+        at = int(indptr[0] + np.argmax(np.abs(values) > bound * (1 + 1e-12)))
+        i = int(np.searchsorted(indptr, at, side="right")) - 1
+        j, value = int(indices[at]), float(data[at])
+    else:
+        i, j = (int(k) for k in np.argwhere(np.abs(X) > bound * (1 + 1e-12))[0])
+        value = float(X[i, j])
+    column = f"column {j}" if names is None else f"column {j} ({names[j]!r})"
+    raise BadRow(
+        f"row {first + i}, {column}: {value:.6g} is beyond {what} = {bound:.6g}. Scale the features down, or raise "
+        f"{what}. Nothing was learned from this call."
+    )

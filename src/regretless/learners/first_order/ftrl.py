@@ -1,0 +1,261 @@
+"""Follow the regularized leader on linearised losses, with a rate for each weight: FTRL-Proximal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regretless.core import state_checks, validate
+from regretless.core.errors import NoBound
+from regretless.core.jit import kernel
+from regretless.core.rows import Entries
+from regretless.core.tally import ROWS
+from regretless.core.types import Array
+from regretless.learners.first_order.learner import LARGEST_MARGIN, LARGEST_ROW, LinearLearner, require_bounded_scores
+from regretless.learners.first_order.linear import (
+    FIRST_ORDER_TALLIES,
+    GRADIENTS,
+    LARGEST,
+    WEIGHTS,
+    Indices,
+    count,
+    product,
+    publish,
+    scores,
+    suffer,
+)
+from regretless.theory import bounds
+from regretless.theory.domains import Box, Competition, WholeSpace
+from regretless.theory.losses import EXPONENTIAL, Loss
+
+# After WEIGHTS and GRADIENTS: gradients minus sigma times the weights they were taken at, and the root of the sum of
+# squared gradients.
+Z, ROOT = 2, 3
+
+
+class FTRLState(NamedTuple):
+    """What FTRL-Proximal has learned."""
+
+    table: Array  # (d, 4, r): of each feature its weights, gradients, z and root, see the constants above
+    tally: Array  # see tally.py and linear.py; a gradient's size is that of its largest entry
+
+
+@dataclass(frozen=True)
+class FTRLConstants:
+    """The numbers the kernels read."""
+
+    loss: Loss
+    alpha: float
+    beta: float
+    l1: float
+    l2: float
+    radius: float  # infinite: no box
+
+
+class LinearizedFTRL(LinearLearner):
+    r"""FTRL-Proximal: per-coordinate rates, sparse weights by L1, and decay by L2; what click-through systems run.
+
+    .. math:: w_{t+1} = \arg\min_w \sum_{s \le t} g_s \cdot w
+              + \sum_{s \le t} \sum_i \frac{\sigma_{s,i}}{2} (w_i - w_{s,i})^2 + \frac{\beta}{2\alpha}|w|^2
+              + l_1 |w|_1 + \frac{l_2}{2}|w|^2, \qquad
+              \sum_{r \le s} \sigma_{r,i} = \frac1\alpha \sqrt{\sum_{r \le s} g_{r,i}^2}
+
+    so weight i has the rate :math:`\alpha/(\beta + \sqrt{\sum g_i^2})`: frequent features settle, rare ones stay quick.
+    Without l1, l2 and radius this is gradient descent with AdaGrad's rates. A row costs as much as it has entries.
+
+    **Guarantee.** With `radius` R, against every u with :math:`|u_i| \le R`, regret at most
+    :math:`\sum_i (2R^2/\alpha + \alpha) \sqrt{\sum_t g_{t,i}^2} + R^2\beta/(2\alpha) + l_1 R + l_2 R^2/2` ([FTRL]_;
+    `regretless.bounds.ftrl_proximal` for gradients of a given size). Without one the certificate alone holds.
+
+    Parameters
+    ----------
+    loss : as in `OGD`. The squared and the exponential loss need a radius.
+    alpha, beta : of the rates. The bound is least for alpha = sqrt(2) R.
+    l1, l2 : of the regularization, paid once and not each row. A weight is 0 until its gradients pass l1.
+    radius : R, a bound on each weight; None means none.
+    multiclass : the loss where there are more than two classes: "softmax" or "hinge".
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns of forecasts.
+    coef_ : the weights, (1, d) for two classes or numbers, (K, d) for more.
+    state_ : `table` and `tally`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from regretless import LinearizedFTRL
+    >>> rng = np.random.default_rng(0)
+    >>> X = sparse.random(2000, 10_000, density=0.002, format="csr", random_state=0)
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(-X @ rng.normal(size=10_000)))
+    >>> learner = LinearizedFTRL(l1=0.5).fit(X, y)
+    >>> print(f"{np.count_nonzero(learner.coef_)} of {learner.coef_.size} weights")
+    3834 of 10000 weights
+
+    References
+    ----------
+    .. [FTRL] McMahan and others (2013), key `ftrl-proximal` of REFERENCES.bib, and McMahan (2017), key `ftrl-survey`,
+       Theorem 2.
+    """
+
+    state_: FTRLState
+    _constants: FTRLConstants
+
+    def __init__(
+        self,
+        loss: str = "logistic",
+        alpha: float = 0.15,
+        beta: float = 1.0,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        radius: float | None = None,
+        multiclass: str = "softmax",
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.beta = beta
+        self.l1 = l1
+        self.l2 = l2
+        self.radius = radius
+        self.multiclass = multiclass
+
+    def _prepare(self, n_features: int, n_classes: int) -> FTRLConstants:
+        loss = self._chosen_loss(n_classes)
+        if self.radius is None:
+            require_bounded_scores(loss, "Give a radius, a bound on each weight.")
+        return FTRLConstants(
+            loss,
+            validate.positive("alpha", self.alpha),
+            validate.positive("beta", self.beta, zero=True),
+            validate.positive("l1", self.l1, zero=True),
+            validate.positive("l2", self.l2, zero=True),
+            math.inf if self.radius is None else validate.positive("radius", self.radius),
+        )
+
+    def _start(self, n_features: int, n_classes: int) -> FTRLState:
+        return FTRLState(np.zeros((n_features, 4, self._n_scores)), np.zeros(FIRST_ORDER_TALLIES))
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return 4 * n_features
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        c = self._constants
+        w, z, root = (self.state_.table[:, part] for part in (WEIGHTS, Z, ROOT))
+        state_checks.within("table, the roots", root, 0.0, state_checks.LARGEST)
+        over, curvature = np.abs(z) - c.l1, (c.beta + root) / c.alpha + c.l2
+        expected = np.where(over > 0.0, over, 0.0) / np.where(curvature > 0.0, curvature, 1.0)
+        expected = np.minimum(np.where(curvature > 0.0, expected, 0.0), c.radius)
+        off = np.abs(w + np.sign(z) * expected)
+        state_checks.require(
+            np.all(off <= state_checks.ROUNDING * expected), "table: the weights are not those of the sums"
+        )
+
+    def _limits(self) -> tuple[float, float]:
+        c = self._constants
+        if c.loss.code == EXPONENTIAL:
+            return math.inf, LARGEST_MARGIN / (c.radius * math.sqrt(self.n_features_in_))
+        return math.inf, LARGEST_ROW
+
+    @property
+    def competes_with(self) -> Competition:
+        """All weights (or those of a box), under the loss alone."""
+        radius = self._constants.radius if hasattr(self, "_constants") else self.radius or math.inf
+        return Competition(self._loss_name, WholeSpace() if math.isinf(radius) else Box(radius))
+
+    def regret_bound(self, n: int | None = None) -> float:
+        """The theorem: for the gradients there were, or after n rows with entries of the largest size so far."""
+        rows = self._rounds(n)
+        c, state = self._constants, self.state_
+        if math.isinf(c.radius):
+            raise NoBound("FTRL-Proximal has a bound on a box alone: give radius. regret_certificate(norm) needs none.")
+        roots, G = state.table[:, ROOT], float(state.tally[LARGEST])
+        if n is None or n == int(state.tally[ROWS]):  # the same sum, for the gradients there were
+            rows, G = 1, float(roots.sum()) / roots.size
+        return bounds.ftrl_proximal(
+            rows,
+            n_features=roots.size,
+            radius=c.radius,
+            gradient_bound=G,
+            alpha=c.alpha,
+            beta=c.beta,
+            l1=c.l1,
+            l2=c.l2,
+        )
+
+    def _learn(self, part: Entries, Y: Array, weight: Array, out: Array) -> None:
+        c = self._constants
+        run(
+            self.state_.table,
+            self.state_.tally,
+            *part,
+            Y,
+            weight,
+            c.loss.code,
+            c.alpha,
+            c.beta,
+            c.l1,
+            c.l2,
+            c.radius,
+            out,
+        )
+
+
+@kernel
+def leader(z: float, curvature: float, l1: float, radius: float) -> float:
+    """argmin of z w + l1 |w| + curvature w^2/2 over |w| <= radius (0 where there is no curvature yet)."""
+    over = abs(z) - l1
+    if over <= 0.0 or curvature == 0.0:
+        return 0.0
+    size = min(over / curvature, radius)
+    return -size if z > 0.0 else size
+
+
+@kernel
+def run(
+    table: Array,
+    tally: Array,
+    indptr: NDArray[np.int64],
+    indices: Indices,
+    data: Array,
+    Y: Array,
+    weight: Array,
+    loss: int,
+    alpha: float,
+    beta: float,
+    l1: float,
+    l2: float,
+    radius: float,
+    out: Array,
+) -> None:
+    """The game over a block: forecast, see the label, suffer the loss, follow the leader weight by weight."""
+    w, gradients, z, roots = table[:, WEIGHTS], table[:, GRADIENTS], table[:, Z], table[:, ROOT]
+    r = w.shape[1]
+    score, s, room = np.empty(r), np.empty(r), np.empty(r)
+    for t in range(indptr.size - 1):
+        first, last = indptr[t], indptr[t + 1]
+        square = scores(w, indices, data, first, last, score)
+        publish(score, out[t])
+        if weight[t] == 0.0:
+            continue
+        suffered = suffer(loss, score, Y[t], s, room)
+        largest = 0.0
+        for i in range(first, last):
+            j, x = indices[i], weight[t] * data[i]
+            for k in range(r):
+                g = x * s[k]
+                if g == 0.0:
+                    continue
+                largest = max(largest, abs(g))
+                root = math.sqrt(roots[j, k] * roots[j, k] + g * g)
+                sigma = (root - roots[j, k]) / alpha
+                z[j, k] += g - sigma * w[j, k]
+                roots[j, k] = root
+                gradients[j, k] += g
+                w[j, k] = leader(z[j, k], (beta + root) / alpha + l2, l1, radius)
+        count(tally, weight[t], suffered, weight[t] * product(s, score), square, largest)

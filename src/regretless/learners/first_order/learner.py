@@ -1,0 +1,280 @@
+"""What the first-order learners share: one linear model under a convex loss, and the certificate of its gradients."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import RegressorTags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from regretless.core import state_checks, validate
+from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.learner import OnlineClassifier
+from regretless.core.rows import Entries, parts
+from regretless.core.tally import EXCESS, ROWS, UNEVEN, require_unit_weights
+from regretless.core.turns import reads
+from regretless.core.types import Array
+from regretless.learners.first_order.linear import GRADIENTS, LARGEST, MASS, SQUARES, WEIGHTS, forecast_block
+from regretless.theory import losses
+from regretless.theory.domains import Ball, Box, Domain, WholeSpace
+from regretless.theory.losses import Loss
+
+MULTICLASS = {"softmax": "softmax", "hinge": "multiclass hinge"}
+WITH_PROBABILITIES = ("logistic", "logit", "softmax")
+LARGEST_ROW = 1e70  # of rows and targets: the squared norm of their gradients is a number
+LARGEST_MARGIN = 300.0  # of the exponential loss: the square of its slope is a number
+
+
+def _classifies(learner: LinearLearner) -> bool:
+    return not learner._regresses
+
+
+def _has_probabilities(learner: LinearLearner) -> bool:
+    return learner._loss_name in WITH_PROBABILITIES
+
+
+class LinearLearner(OnlineClassifier):
+    """A linear model. Its loss says whether it forecasts classes or numbers, and whether scores are probabilities."""
+
+    loss: str
+    multiclass: str
+    _takes_sparse = True
+    _one_step = True
+    _bounded: ClassVar[bool] = True  # whether the weights stay in a bounded set
+
+    # ------------------------------------------------------------------ the loss
+
+    @property
+    def _loss_name(self) -> str:
+        """The loss of the game that is played, or of the one to come as far as that is known."""
+        if hasattr(self, "_constants"):
+            return str(self._constants.loss.name)
+        return self.loss if isinstance(self.loss, str) else ""
+
+    @property
+    def _regresses(self) -> bool:
+        found = losses.LOSSES.get(self._loss_name)
+        return found is not None and found.kind == "real"
+
+    def _chosen_loss(self, n_classes: int) -> Loss:
+        """`loss`, or where there are more than two classes the one that `multiclass` names."""
+        if self.multiclass not in MULTICLASS:
+            raise ValueError(f"multiclass={self.multiclass!r} is unknown: choose one of {sorted(MULTICLASS)}.")
+        chosen = losses.loss(self.loss)
+        if chosen.kind == "multiclass":
+            raise ValueError(f"loss={self.loss!r} is for three classes or more: name it by `multiclass`.")
+        return losses.loss(MULTICLASS[self.multiclass]) if n_classes > 2 else chosen
+
+    @property
+    def _n_scores(self) -> int:
+        """r: the scores a row has."""
+        return self._n_classes if self._n_classes > 2 else 1
+
+    # ------------------------------------------------------------------ classes or numbers
+
+    @property
+    def _n_classes(self) -> int:  # type: ignore[override]
+        return 1 if self._regresses else int(self.classes_.size)
+
+    def _meet_targets(self, y: Any, classes: Any) -> None:
+        self._chosen_loss(2)
+        if not self._regresses:
+            super()._meet_targets(y, classes)
+        else:
+            self._refuse_classes(classes)
+
+    def _refuse_classes(self, classes: Any) -> None:
+        if classes is not None:
+            raise ValueError(f"loss={self.loss!r} is of numbers; it takes no classes.")
+
+    def _targets(self, y: Any, classes: Any) -> Array:
+        if self._regresses:
+            self._refuse_classes(classes)
+            return validate.numbers(y, LARGEST_ROW).reshape(-1, 1)
+        return super()._targets(y, classes)
+
+    def _target(self, y: Any, classes: Any) -> Array:
+        return self._targets([y], classes) if self._regresses else super()._target(y, classes)
+
+    def _limits(self) -> tuple[float, float]:
+        return math.inf, LARGEST_ROW
+
+    def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
+        for rows, part in parts(X):
+            self._learn(part, Y[rows], weight[rows], out[rows])
+
+    def _check_state(self) -> None:
+        """Of all: the sums, and weights that are in their set and give every row a score."""
+        tally = self.state_.tally
+        state_checks.tally(tally)
+        rows, largest, mass = float(tally[ROWS]), float(tally[LARGEST]), float(tally[MASS])
+        state_checks.within("tally, the largest gradient", largest, 0.0, math.inf)
+        slack, square = 1 + state_checks.ROUNDING, largest * largest
+        state_checks.within("tally, squares of gradients", tally[SQUARES], square / slack, rows * square * slack)
+        state_checks.within("tally, the sum of weights", mass, 0.0, rows * validate.HEAVIEST * slack)
+        state_checks.require(tally[UNEVEN] or mass == rows, "tally: rows of weight 1 weigh what they number")
+        state_checks.weights("the weights", self._weights, min(self._largest))
+        domain = self.competes_with.domain
+        state_checks.require(domain.contains(self.coef_, state_checks.ROUNDING), f"the weights are not in {domain}")
+        if hasattr(self.state_, "table"):
+            state_checks.weights("table, the weights", self.state_.table[:, WEIGHTS], min(self._largest))
+            state_checks.sums("table, the sums", self.state_.table[:, WEIGHTS + 1 :])
+
+    @abstractmethod
+    def _learn(self, part: Entries, Y: Array, weight: Array, out: Array) -> None:
+        """The game over rows in compressed form."""
+
+    def _forecast(self, X: Any, out: Array) -> None:
+        table, factor = self._forecaster
+        for rows, part in parts(X):
+            forecast_block(table, factor, *part, out[rows])
+
+    def _iterate(self) -> Array | None:
+        return self._weights
+
+    def _forecast_by(self, weights: Array, X: Any, out: Array) -> None:
+        table = np.ascontiguousarray(weights)[:, None, :]  # which has nothing else in it
+        for rows, part in parts(X):
+            forecast_block(table, 1.0, *part, out[rows])
+
+    @property
+    def _forecaster(self) -> tuple[Array, float]:
+        """A table of the weights that forecast, and what they are to be multiplied by."""
+        return self.state_.table, 1.0
+
+    def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
+        """Play the game: row t's forecast is made before row t's label is used.
+
+        Returns probabilities (n, K) under the logistic losses, numbers (n,) for numbers, and otherwise scores as
+        `decision_function` does.
+        """
+        return super().predict_then_learn(X, y, classes, sample_weight)
+
+    def _said(self, out: Array) -> Array:
+        return super()._said(out) if _has_probabilities(self) else self._scores(out)
+
+    def _scores(self, out: Array) -> Array:
+        if self._regresses:
+            return out[:, 0]
+        return out[:, 1] - out[:, 0] if out.shape[1] == 2 else out
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (n, K), columns in the order of `classes_`. Changes nothing."""
+        return super().predict_proba(X)
+
+    @available_if(_has_probabilities)
+    def predict_proba_one(self, x: Any) -> Array:
+        """Probabilities (K,) of one row."""
+        return super().predict_proba_one(x)
+
+    @available_if(_classifies)
+    @reads
+    def decision_function(self, X: Any) -> Array:
+        """The margin (n,) of the second class for two classes, else scores (n, K)."""
+        return self._scores(self._forecasts(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest score, or the number, of each row. Changes nothing."""
+        return self._forecasts(X)[:, 0] if self._regresses else super().predict(X)
+
+    def predict_one(self, x: Any) -> Any:
+        """The class of the largest score, or the number, of one row."""
+        return float(self._forecast_of_one(x)[0, 0]) if self._regresses else super().predict_one(x)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy, or the coefficient of determination for numbers."""
+        if self._regresses:
+            return float(RegressorMixin.score(self, X, y, sample_weight))
+        return float(super().score(X, y, sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self._regresses:
+            tags.estimator_type = "regressor"
+            tags.classifier_tags = None
+            tags.regressor_tags = RegressorTags()
+            tags.target_tags.required = True
+        return tags
+
+    # ------------------------------------------------------------------ the weights, and what they can promise
+
+    @property
+    def _weights(self) -> Array:
+        """The weights (d, r) that forecast."""
+        table, factor = self._forecaster
+        return table[:, WEIGHTS] * factor
+
+    @property
+    def _gradients(self) -> Array:
+        """The sum (d, r) of the weighted gradients."""
+        return self.state_.table[:, GRADIENTS]
+
+    @property
+    def coef_(self) -> Array:
+        """The weights that forecast, one row a score: (1, d) for two classes or numbers, else (K, d)."""
+        check_is_fitted(self, "state_")
+        return self._weights.T
+
+    def regret_certificate(self, comparator_norm: float | None = None) -> float:
+        r"""An upper bound on the regret against every comparator of the class (or of a given norm).
+
+        A convex loss lies above its tangents, so the regret against u is at most
+        :math:`\sum_t g_t \cdot (w_t - u)`, and the largest of this over the class is linear in the sum of gradients:
+        no solver and no second pass are involved.
+        """
+        check_is_fitted(self, "state_")
+        G, domain = self._gradients, self.competes_with.domain
+        return float(self.state_.tally[EXCESS]) + _farthest(G, domain, comparator_norm)
+
+    def _rounds(self, n: int | None) -> int:
+        """The rows a bound speaks of, once it may speak."""
+        check_is_fitted(self, "state_")
+        require_unit_weights(self.state_.tally)
+        return int(self.state_.tally[ROWS]) if n is None else n
+
+
+def _farthest(G: Array, domain: Domain, comparator_norm: float | None) -> float:
+    """The largest -G.u over the set, or over its elements of a given Euclidean norm."""
+    size = math.inf
+    if comparator_norm is not None:
+        size = validate.positive("comparator_norm", comparator_norm, zero=True)
+        largest = domain.diameter(G.size) / 2 if isinstance(domain, Box) else domain.largest_norm(1)
+        if size > largest * (1 + 1e-12):
+            raise NoCertificate(f"a comparator of norm {size:.4g} lies outside {domain}.")
+    if isinstance(domain, WholeSpace):
+        if comparator_norm is None:
+            raise NoCertificate(
+                "this learner competes with all linear predictors, and its regret grows with their "
+                "norm: give comparator_norm."
+            )
+        return size * float(np.linalg.norm(G))
+    most = -float(np.sum(G * domain.minimise_linear(G)))
+    return most if math.isinf(size) else min(most, size * float(np.linalg.norm(G)))
+
+
+def require_bounded_scores(loss: Loss, remedy: str) -> None:
+    """Refuse losses whose slopes grow with the scores where nothing bounds these."""
+    if loss.name in ("squared", "exponential"):
+        raise ValueError(
+            f"loss={loss.name!r} needs bounded weights: its slope grows with the scores, and they with it. {remedy}"
+        )
+
+
+def require_gradients_within(largest: float, bound: float) -> None:
+    """The theorems assume a bound on the gradients."""
+    if largest > bound * (1 + 1e-12):
+        raise NoBound(
+            f"a gradient of norm {largest:.6g} was met, beyond gradient_bound={bound:.6g}: the theorem "
+            "assumes there is none. regret_certificate() holds all the same."
+        )
+
+
+def ball_of(radius: float) -> Domain:
+    """The ball, or all of space for an infinite radius."""
+    return WholeSpace() if math.isinf(radius) else Ball(radius)

@@ -1,0 +1,184 @@
+r"""One row of a linear model, entry by entry.
+
+Weights are (d, r): r = 1 for two classes (the margin of the second) and for numbers, r = K for more classes. They lie
+in a table (d, m, r) with whatever else a learner keeps of a feature: all that an entry of a row needs is then side by
+side in memory. A row costs as much as it has entries, and touches no other weight: what moves all weights at once, a
+projection onto a ball or a decay, is kept as one factor. The weights are `size[FACTOR]` times the stored ones, and
+`size[SQUARE]` is their squared norm.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regretless.core import state_checks
+from regretless.core.jit import kernel
+from regretless.core.tally import ROWS, TALLIES, record
+from regretless.core.types import Array
+from regretless.theory.losses import slope, slope_multiclass, value, value_multiclass
+
+Indices = NDArray[np.uint32]
+
+# Three more sums than all learners keep: the largest weighted gradient, the sum of their squares, the sum of weights.
+LARGEST, SQUARES, MASS = range(TALLIES, TALLIES + 3)
+FIRST_ORDER_TALLIES = TALLIES + 3
+
+WEIGHTS, GRADIENTS = range(2)  # of the middle axis of a table
+FACTOR, SQUARE = range(2)
+LEAST_SQUARE = 1e-280  # a row of smaller |x|^2, or |s|^2 or |g|^2, has lost the digits of its norm: it moves no weight
+LEAST_FACTOR = 1e-100
+RECOUNT = 65_536  # rows after which the squared norm is summed anew, lest its rounding add up
+
+
+def check_size(size: Array, radius: float) -> None:
+    """Refuse a factor and a squared norm that weights of a ball cannot have."""
+    state_checks.require(0.0 < size[FACTOR] <= 1.0, "size: the factor of all weights is above 0 and at most 1")
+    state_checks.within("size, the squared norm", size[SQUARE], 0.0, radius * radius * (1 + state_checks.ROUNDING))
+
+
+@kernel
+def scores(w: Array, indices: Indices, data: Array, first: int, last: int, z: Array) -> float:
+    """z = W x for the entries `first` to `last`; returns |x|^2."""
+    square = 0.0
+    if z.size == 1:  # the same sum, in a register
+        score = 0.0
+        for i in range(first, last):
+            x = data[i]
+            square += x * x
+            score += x * w[indices[i], 0]
+        z[0] = score
+        return square
+    z[:] = 0.0
+    for i in range(first, last):
+        x = data[i]
+        square += x * x
+        for k in range(z.size):
+            z[k] += x * w[indices[i], k]
+    return square
+
+
+@kernel
+def publish(z: Array, out: Array) -> None:
+    """Scores as forecasts: as they are, or the margin of two classes as logits."""
+    if out.size == z.size:
+        out[:] = z
+    else:
+        out[0] = -0.5 * z[0]
+        out[1] = 0.5 * z[0]
+
+
+@kernel
+def suffer(code: int, z: Array, y: Array, s: Array, room: Array) -> float:
+    """The loss of the scores z, and its slope in s: y is a number, or a distribution over the classes."""
+    if y.size == 1:
+        s[0] = slope(code, z[0], y[0])
+        return value(code, z[0], y[0])
+    s[:] = 0.0
+    loss = 0.0
+    for k in range(y.size):
+        if y[k] == 0.0:
+            continue
+        if z.size == 1:
+            sign = 2.0 * k - 1.0
+            s[0] += y[k] * slope(code, z[0], sign)
+            loss += y[k] * value(code, z[0], sign)
+        else:
+            slope_multiclass(code, z, k, room)
+            for j in range(z.size):
+                s[j] += y[k] * room[j]
+            loss += y[k] * value_multiclass(code, z, k)
+    return loss
+
+
+@kernel
+def product(a: Array, b: Array) -> float:
+    """a . b, in order."""
+    total = 0.0
+    for k in range(a.size):
+        total += a[k] * b[k]
+    return total
+
+
+@kernel
+def move(w: Array, indices: Indices, data: Array, first: int, last: int, step: float, s: Array) -> None:
+    """W += step s x^T."""
+    if s.size == 1:
+        slope = s[0]
+        for i in range(first, last):
+            w[indices[i], 0] += (step * data[i]) * slope
+        return
+    for i in range(first, last):
+        x = step * data[i]
+        for k in range(s.size):
+            w[indices[i], k] += x * s[k]
+
+
+@kernel
+def count(tally: Array, weight: float, loss: float, excess: float, square: float, gradient: float) -> None:
+    """Count a row and the norm of its weighted gradient."""
+    record(tally, weight, weight * loss, excess, math.sqrt(square))
+    tally[LARGEST] = max(tally[LARGEST], gradient)
+    tally[SQUARES] += gradient * gradient
+    tally[MASS] += weight
+
+
+@kernel
+def descend(
+    w: Array,
+    size: Array,
+    indices: Indices,
+    data: Array,
+    first: int,
+    last: int,
+    square: float,
+    z: Array,
+    s: Array,
+    keep: float,
+    step: float,
+    radius: float,
+) -> None:
+    """W <- keep W - step s x^T, then back to the ball of the radius (infinite: none), for |x|^2 = `square`.
+
+    The squared norm follows from z = W x: no weight is read but those of the row.
+    """
+    if size[SQUARE] > 0.0:
+        size[FACTOR] *= keep
+        size[SQUARE] *= keep * keep
+    if size[FACTOR] < LEAST_FACTOR:
+        w *= size[FACTOR]
+        size[FACTOR] = 1.0
+    slope2 = product(s, s)
+    if min(square, min(slope2, slope2 * square)) >= LEAST_SQUARE:
+        move(w, indices, data, first, last, -step / size[FACTOR], s)
+        moved = step * math.sqrt(slope2 * square)
+        size[SQUARE] = max(size[SQUARE] - 2.0 * step * keep * product(s, z) + moved * moved, 0.0)
+    if size[SQUARE] > radius * radius:
+        size[FACTOR] *= radius / math.sqrt(size[SQUARE])
+        size[SQUARE] = radius * radius
+
+
+@kernel
+def recount(w: Array, size: Array, tally: Array, radius: float) -> None:
+    """Every so many rows, whatever the blocks: the squared norm from the weights themselves."""
+    if tally[ROWS] % RECOUNT == 0.0:
+        total = 0.0
+        for j in range(w.shape[0]):
+            for k in range(w.shape[1]):
+                total += w[j, k] * w[j, k]
+        size[SQUARE] = min(total * size[FACTOR] * size[FACTOR], radius * radius)
+
+
+@kernel
+def forecast_block(
+    table: Array, factor: float, indptr: NDArray[np.int64], indices: Indices, data: Array, out: Array
+) -> None:
+    """The forecasts of a block of rows."""
+    w = table[:, WEIGHTS]
+    z = np.empty(w.shape[1])
+    for t in range(indptr.size - 1):
+        scores(w, indices, data, indptr[t], indptr[t + 1], z)
+        z *= factor
+        publish(z, out[t])

@@ -1,0 +1,427 @@
+"""Mirror descent, lazy and eager, with averaging or without: the general first-order machine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regretless.core import state_checks, validate
+from regretless.core.errors import NoBound
+from regretless.core.jit import kernel
+from regretless.core.rows import Entries
+from regretless.core.tally import ROWS
+from regretless.core.types import Array
+from regretless.learners.first_order.learner import (
+    LARGEST_MARGIN,
+    LARGEST_ROW,
+    LinearLearner,
+    require_bounded_scores,
+    require_gradients_within,
+)
+from regretless.learners.first_order.linear import (
+    FIRST_ORDER_TALLIES,
+    LARGEST,
+    SQUARES,
+    Indices,
+    count,
+    move,
+    product,
+    publish,
+    scores,
+    suffer,
+)
+from regretless.learners.first_order.mirrors import BOX, Mirror, eager_step, mirror_step
+from regretless.learners.first_order.schedules import (
+    ADAGRAD,
+    ADAGRAD_NORM,
+    GROWING,
+    HORIZON,
+    OBSERVED_ROOT,
+    AdaGrad,
+    AdaGradNorm,
+    ConstantStep,
+    GrowingTemperature,
+    InverseRootStep,
+    KnownHorizon,
+    Schedule,
+    adagrad,
+    rate,
+    step,
+    temperature,
+)
+from regretless.theory import bounds
+from regretless.theory.domains import Ball, Competition, Domain
+from regretless.theory.losses import EXPONENTIAL, Loss
+
+UNIT_STEPS = (GROWING, HORIZON, OBSERVED_ROOT, ADAGRAD_NORM)  # in the lazy scheme: all is in the temperature
+
+
+class MirrorState(NamedTuple):
+    """What mirror descent has learned."""
+
+    theta: Array  # (d, r), the weights
+    zeta: Array  # (d r,), a dual point of theta (lazy: the weighted sum of gradients); under AdaGrad sums of squares
+    average: Array  # (d, r), the mean of all theta, weighted by their steps
+    gradients: Array  # (d, r), their sum; of no rows where zeta is the same
+    mass: Array  # (1,), the sum of the steps that weigh the mean
+    tally: Array  # see tally.py and linear.py; gradients are measured in the dual norm
+
+
+@dataclass(frozen=True)
+class MirrorConstants:
+    """What the kernels read, and what the bounds do."""
+
+    loss: Loss
+    domain: Domain
+    mirror: Mirror
+    schedule: Schedule
+    lazy: bool
+    averaging: bool
+    gradient_bound: float  # infinite: none declared
+
+
+class MirrorLearner(LinearLearner):
+    """What the learners by mirror descent share: all but the choice of the parts."""
+
+    state_: MirrorState
+    _constants: MirrorConstants
+
+    def _start(self, n_features: int, n_classes: int) -> MirrorState:
+        c = self._constants
+        shape = self._n_weights(n_features), self._n_scores
+        theta = c.mirror.start().reshape(shape)
+        return MirrorState(
+            theta=theta,
+            zeta=np.zeros(theta.size),
+            average=theta.copy(),
+            gradients=np.zeros((0 if c.lazy and c.schedule.code in UNIT_STEPS else shape[0], shape[1])),
+            mass=np.array([step(c.schedule.code, c.schedule.number, 1)]),
+            tally=np.zeros(FIRST_ORDER_TALLIES),
+        )
+
+    def _n_weights(self, n_features: int) -> int:
+        return n_features
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return 3 * n_features
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        c, state = self._constants, self.state_
+        for name, weights in (("theta", state.theta), ("average", state.average)):
+            state_checks.weights(name, weights, min(self._largest))
+            state_checks.require(c.domain.contains(weights, state_checks.ROUNDING), f"{name} is not in {c.domain}")
+        squares = isinstance(c.schedule, AdaGrad)
+        low, high = (0.0, math.inf) if squares else (-state_checks.LARGEST, state_checks.LARGEST)
+        state_checks.within("zeta", state.zeta, low, high)
+        state_checks.sums("gradients", state.gradients)
+        state_checks.require(state.mass[0] > 0.0, "mass is of steps that weigh something")
+
+    def _limits(self) -> tuple[float, float]:
+        c = self._constants
+        if c.loss.code == EXPONENTIAL:  # |theta| is at most that of the farthest point of the set
+            return math.inf, LARGEST_MARGIN / max(c.domain.diameter(c.mirror.dimension), c.mirror.size)
+        return math.inf, LARGEST_ROW
+
+    @property
+    def _forecaster(self) -> tuple[Array, float]:
+        weights = self.state_.average if self._constants.averaging else self.state_.theta
+        return weights[:, None], 1.0
+
+    @property
+    def _gradients(self) -> Array:
+        state = self.state_
+        return state.gradients if state.gradients.size else state.zeta.reshape(state.theta.shape)
+
+    def regret_bound(self, n: int | None = None) -> float:
+        """What the schedule's theorem promises, for gradients of the declared size (or of the largest so far)."""
+        n = self._rounds(n)
+        c, tally = self._constants, self.state_.tally
+        if c.averaging:
+            raise NoBound("the theorem of averages is of their excess risk, not of regret: use averaging=False.")
+        require_gradients_within(tally[LARGEST], c.gradient_bound)
+        L = float(tally[LARGEST]) if math.isinf(c.gradient_bound) else c.gradient_bound
+        V = {"spread": c.mirror.spread, "strong_convexity": c.mirror.strong_convexity, "gradient_bound": L}
+        euclidean_ball = c.mirror.proxy == "euclidean" and isinstance(c.domain, Ball)
+        if math.isinf(c.mirror.spread):
+            raise NoBound(
+                f"on {c.domain} comparators are arbitrarily far: regret_certificate(norm) holds all the same."
+            )
+        if isinstance(c.schedule, GrowingTemperature) and c.lazy:
+            return bounds.dual_averaging(n, **V, temperature=c.schedule.beta)
+        if isinstance(c.schedule, ConstantStep | KnownHorizon):
+            eta = c.schedule.eta if isinstance(c.schedule, ConstantStep) else 1.0 / c.schedule.number
+            return bounds.mirror_descent(n, **V, step=eta)
+        if isinstance(c.schedule, InverseRootStep) and euclidean_ball and not c.lazy:
+            return bounds.online_gradient_descent(n, radius=c.mirror.size, gradient_bound=L, step=c.schedule.eta)
+        if isinstance(c.schedule, AdaGradNorm) and c.mirror.proxy == "euclidean" and not c.lazy:
+            squares = float(tally[SQUARES]) if n == int(tally[ROWS]) else n * L**2
+            diameter = c.domain.diameter(c.mirror.dimension)
+            return bounds.adagrad_norm(diameter=diameter, squares=squares, step=c.schedule.eta)
+        if isinstance(c.schedule, AdaGrad):  # on a box: weight by weight, and sqrt is additive over them
+            now = n == int(tally[ROWS])
+            roots = float(np.sqrt(self.state_.zeta).sum()) if now else c.mirror.dimension * L * math.sqrt(n)
+            return bounds.adagrad_norm(diameter=2 * c.mirror.size, squares=roots**2, step=c.schedule.eta)
+        raise NoBound(
+            f"no theorem is known to hold for {c.schedule} with mirror={c.mirror.proxy!r} on {c.domain}, "
+            f"lazy={c.lazy}; regret_certificate() holds all the same."
+        )
+
+    def excess_risk_bound(self, t: int | None = None) -> float:
+        """The expected excess risk of the mean of t weights: after n rows there are t = n + 1, the default."""
+        t = self._rounds(t) if t is not None else self._rounds(None) + 1
+        c = self._constants
+        if not (c.averaging and c.lazy and isinstance(c.schedule, GrowingTemperature | KnownHorizon)):
+            raise NoBound(
+                "the theorem is of the lazy scheme with averaging and a schedule of its own, GrowingTemperature or "
+                "KnownHorizon."
+            )
+        require_gradients_within(self.state_.tally[LARGEST], c.gradient_bound)
+        return bounds.averaging_excess_risk(
+            t,
+            spread=c.mirror.spread,
+            strong_convexity=c.mirror.strong_convexity,
+            gradient_bound=c.gradient_bound,
+            temperature=c.schedule.number,
+            known_horizon=isinstance(c.schedule, KnownHorizon),
+        )
+
+    def _learn(self, part: Entries, Y: Array, weight: Array, out: Array) -> None:
+        c = self._constants
+        run(
+            *self.state_,
+            *part,
+            Y,
+            weight,
+            c.loss.code,
+            *c.mirror.codes,
+            c.mirror.size,
+            c.mirror.norm == "l2",
+            c.schedule.code,
+            c.schedule.number,
+            c.lazy,
+            c.averaging,
+            out,
+        )
+
+
+class MirrorDescent(MirrorLearner):
+    r"""Mirror descent: any convex loss, set, mirror and schedule of steps.
+
+    .. math:: \text{lazy:} \quad \zeta \leftarrow \zeta + \gamma_t g_t, \quad
+              \theta_t = \arg\min_{\theta \in \Theta} \zeta \cdot \theta + \beta_t V(\theta)
+    .. math:: \text{eager:} \quad
+              \theta_t = \arg\min_{\theta \in \Theta} \tfrac{\gamma_t}{\beta_t}\, g_t \cdot \theta
+              + D_V(\theta, \theta_{t-1})
+
+    :math:`g_t` is the gradient of the loss of row t at :math:`\theta_{t-1}`, and :math:`\theta_0` minimises V. With
+    averaging the forecasts are those of the mean of :math:`\theta_0..\theta_t`, weighted by
+    :math:`\gamma_1..\gamma_{t+1}` ([MDA]_). A row costs as much as there are weights.
+
+    **Guarantee.** That of the schedule (see `regretless.learners.first_order.schedules`), without averaging as regret,
+    with it as the excess risk on rows drawn at random.
+
+    Parameters
+    ----------
+    loss : as in `OGD`.
+    domain : a set of `regretless.domains`: Ball, Simplex, SubSimplex, Octahedron, Box or WholeSpace.
+    mirror : "euclidean", "entropy", "p-norm" or "power" (`MIRRORS` of `mirrors.py` says on which sets).
+    schedule : "theory" (of a lazy scheme `GrowingTemperature`, of the eager Euclidean one on a ball `InverseRootStep`;
+        without `gradient_bound` both use `AdaGradNorm`, for which the lazy scheme has no bound here), a number (a
+        constant step), or an object of `regretless.learners.first_order.schedules`.
+    lazy : which of the two schemes.
+    averaging : whether forecasts use the mean of the weights.
+    gradient_bound : the largest gradient there will be, in the dual norm: l2 for the Euclidean mirror, else the
+        largest entry.
+    multiclass : the loss where there are more than two classes: "softmax" or "hinge".
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns of forecasts.
+    coef_ : the weights that forecast, (1, d) for two classes or numbers, (K, d) for more.
+    state_ : `theta`, `zeta`, `average`, `gradients`, `mass` and `tally`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regretless import MirrorDescent
+    >>> from regretless.theory.domains import Octahedron
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1.0, 1.0], size=(2000, 500))
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(-X @ (np.arange(500) < 3)))
+    >>> for mirror, G in [("entropy", 1.0), ("euclidean", 500**0.5)]:
+    ...     learner = MirrorDescent(domain=Octahedron(3.0), mirror=mirror, averaging=False, gradient_bound=G)
+    ...     p = learner.predict_then_learn(X, y)
+    ...     loss = -np.log(np.where(y, p[:, 1], p[:, 0])).mean()
+    ...     print(f"{mirror}: {loss:.3f}, regret <= {learner.regret_bound():.0f}")
+    entropy: 0.528, regret <= 705
+    euclidean: 0.582, regret <= 4244
+
+    References
+    ----------
+    .. [MDA] Juditsky, Nazin, Tsybakov and Vayatis (2005), key `mda` of REFERENCES.bib.
+    """
+
+    def __init__(
+        self,
+        loss: str = "logistic",
+        domain: Domain = Ball(10.0),  # noqa: B008 (frozen)
+        mirror: str = "euclidean",
+        schedule: str | float | Schedule = "theory",
+        lazy: bool = True,
+        averaging: bool = True,
+        gradient_bound: float | None = None,
+        multiclass: str = "softmax",
+    ) -> None:
+        self.loss = loss
+        self.domain = domain
+        self.mirror = mirror
+        self.schedule = schedule
+        self.lazy = lazy
+        self.averaging = averaging
+        self.gradient_bound = gradient_bound
+        self.multiclass = multiclass
+
+    def _prepare(self, n_features: int, n_classes: int) -> MirrorConstants:
+        for name, flag in (("lazy", self.lazy), ("averaging", self.averaging)):
+            if not isinstance(flag, bool | np.bool_):
+                raise ValueError(f"{name}={flag!r} must be True or False.")
+        loss = self._chosen_loss(n_classes)
+        mirror = _mirror_on(self.mirror, self.domain, n_features * self._n_scores)
+        if math.isinf(mirror.spread):
+            require_bounded_scores(loss, "Choose a bounded domain.")
+        L = math.inf if self.gradient_bound is None else validate.positive("gradient_bound", self.gradient_bound)
+        schedule = self._schedule(mirror, L)
+        return MirrorConstants(loss, self.domain, mirror, schedule, bool(self.lazy), bool(self.averaging), L)
+
+    def _schedule(self, mirror: Mirror, L: float) -> Schedule:
+        if isinstance(self.schedule, AdaGrad):
+            if self.lazy or mirror.proxy != "euclidean" or mirror.domain not in ("box", "whole"):
+                raise ValueError(
+                    "schedule=AdaGrad has a step for each weight: it needs lazy=False, mirror='euclidean' and domain "
+                    "Box or WholeSpace, where the projection is each weight's own."
+                )
+            return self.schedule
+        if isinstance(self.schedule, Schedule):
+            return self.schedule
+        if self.schedule == "theory":
+            if math.isinf(mirror.spread):
+                raise ValueError(f'schedule="theory": on {self.domain} no step is best; give a schedule or a number.')
+            if self.lazy and math.isinf(L):  # what the gradients so far say in place of L sqrt(t)
+                return AdaGradNorm(math.sqrt(mirror.strong_convexity * mirror.spread) or 1.0)
+            if self.lazy:
+                return GrowingTemperature.of(mirror, L)
+            if mirror.proxy == "euclidean" and math.isinf(L):
+                return AdaGradNorm.of_diameter(self.domain.diameter(mirror.dimension) or 1.0)
+            if isinstance(self.domain, Ball):
+                return InverseRootStep.of_ball(self.domain.radius, L)
+            raise ValueError(
+                f'schedule="theory": the eager scheme has a theorem on the Euclidean ball, and this is '
+                f"mirror={self.mirror!r} on {self.domain}: use lazy=True, or give a schedule."
+            )
+        if isinstance(self.schedule, int | float):
+            return ConstantStep(validate.positive("schedule", self.schedule))
+        raise ValueError(f'schedule={self.schedule!r}: give "theory", a number, or a schedule.')
+
+    @property
+    def competes_with(self) -> Competition:
+        """The best weights of the set, under the loss."""
+        return Competition(self._loss_name, self._constants.domain if hasattr(self, "_constants") else self.domain)
+
+
+def _mirror_on(proxy: Any, domain: Any, dimension: int) -> Mirror:
+    """The mirror, or an error in the words of this learner's parameters."""
+    try:
+        return Mirror.on(proxy, domain, dimension)
+    except ValueError as error:
+        raise ValueError(f"mirror={proxy!r}, {error}") from None
+
+
+@kernel
+def gradient_size(euclidean: bool, data: Array, first: int, last: int, square: float, s: Array) -> float:
+    """The norm of s x^T: l2, or its largest entry."""
+    if euclidean:
+        return math.sqrt(product(s, s) * square)
+    slope, x = 0.0, 0.0
+    for k in range(s.size):
+        slope = max(slope, abs(s[k]))
+    for i in range(first, last):
+        x = max(x, abs(data[i]))
+    return slope * x
+
+
+@kernel
+def run(
+    theta: Array,
+    zeta: Array,
+    average: Array,
+    gradients: Array,
+    mass: Array,
+    tally: Array,
+    indptr: NDArray[np.int64],
+    indices: Indices,
+    data: Array,
+    Y: Array,
+    weight: Array,
+    loss: int,
+    proxy: int,
+    domain: int,
+    lam: float,
+    euclidean: bool,
+    schedule: int,
+    number: float,
+    lazy: bool,
+    averaging: bool,
+    out: Array,
+) -> None:
+    """The game over a block: forecast, see the label, suffer the loss, step, average."""
+    M, r = theta.shape
+    z, s, room = np.empty(r), np.empty(r), np.empty(r)
+    flat, dual, u, steps = theta.reshape(-1), zeta.reshape((M, r)), np.zeros(M * r), np.empty(M * r)
+    sparse_u = u.reshape((M, r))
+    for t in range(indptr.size - 1):
+        first, last = indptr[t], indptr[t + 1]
+        square = scores(average if averaging else theta, indices, data, first, last, z)
+        publish(z, out[t])
+        if weight[t] == 0.0:
+            continue
+        suffered = suffer(loss, z, Y[t], s, room)
+        played = suffered
+        if averaging:  # the forecast's loss counts, and the gradient is that of theta
+            scores(theta, indices, data, first, last, z)
+            played = suffer(loss, z, Y[t], s, room)
+        gradient = weight[t] * gradient_size(euclidean, data, first, last, square, s)
+        count(tally, weight[t], suffered, weight[t] * (suffered - played + product(s, z)), square, gradient)
+        if gradients.size:
+            move(gradients, indices, data, first, last, weight[t], s)
+        n = tally[ROWS]
+        if lazy:
+            gamma, beta = step(schedule, number, n), temperature(schedule, number, n)
+            if schedule == ADAGRAD_NORM or schedule == OBSERVED_ROOT:
+                eta = rate(schedule, number, n, tally[LARGEST], tally[SQUARES])
+                gamma, beta = 1.0, 1.0 / eta if eta > 0.0 else 1.0
+            move(dual, indices, data, first, last, gamma * weight[t], s)
+            mirror_step(proxy, domain, lam, zeta, beta, flat)
+        else:
+            move(sparse_u, indices, data, first, last, weight[t], s)
+            if schedule == ADAGRAD:
+                adagrad(u, number, zeta, steps)
+                for j in range(u.size):
+                    flat[j] -= steps[j] * u[j]
+                    if domain == BOX:
+                        flat[j] = min(max(flat[j], -lam), lam)
+            else:
+                eta = rate(schedule, number, n, tally[LARGEST], tally[SQUARES])
+                eager_step(proxy, domain, lam, zeta, u, eta, flat)
+            u[:] = 0.0
+        if averaging:
+            gamma = step(schedule, number, n + 1)
+            mass[0] += gamma
+            share = gamma / mass[0]
+            for j in range(M):
+                for k in range(r):
+                    average[j, k] += share * (theta[j, k] - average[j, k])

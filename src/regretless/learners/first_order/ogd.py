@@ -1,0 +1,240 @@
+"""Projected online gradient descent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regretless.core import validate
+from regretless.core.errors import NoBound
+from regretless.core.jit import kernel
+from regretless.core.rows import Entries
+from regretless.core.tally import ROWS
+from regretless.core.types import Array
+from regretless.learners.first_order.learner import LARGEST_MARGIN, LARGEST_ROW, LinearLearner, require_gradients_within
+from regretless.learners.first_order.linear import (
+    FACTOR,
+    FIRST_ORDER_TALLIES,
+    GRADIENTS,
+    LARGEST,
+    SQUARES,
+    WEIGHTS,
+    Indices,
+    check_size,
+    count,
+    descend,
+    move,
+    product,
+    publish,
+    recount,
+    scores,
+    suffer,
+)
+from regretless.learners.first_order.schedules import (
+    AdaGrad,
+    AdaGradNorm,
+    ConstantStep,
+    InverseRootStep,
+    ObservedRootStep,
+    Schedule,
+    rate,
+)
+from regretless.theory import bounds
+from regretless.theory.domains import Ball, Competition
+from regretless.theory.losses import EXPONENTIAL, Loss
+
+
+class OGDState(NamedTuple):
+    """What gradient descent has learned."""
+
+    table: Array  # (d, 2, r): of each feature its weights, to be multiplied by size[FACTOR], and its gradients' sum
+    size: Array  # the factor, and the squared norm of the weights
+    tally: Array  # see tally.py and linear.py
+
+
+@dataclass(frozen=True)
+class OGDConstants:
+    """The numbers the kernels read."""
+
+    loss: Loss
+    radius: float
+    schedule: Schedule
+    gradient_bound: float  # infinite: none declared
+
+
+class OGD(LinearLearner):
+    r"""Projected online gradient descent: a step against the gradient, then back to the ball.
+
+    .. math:: w \leftarrow \Pi_U\bigl(w - \eta_t g_t\bigr), \qquad \eta_t = \frac{\sqrt2\,U}{G\sqrt t}
+
+    for any convex loss of a linear predictor: two classes, more (the Frobenius ball), or numbers. A row costs as much
+    as it has entries: the projection is one factor for all weights.
+
+    **Guarantee.** Regret at most :math:`UG\sqrt{8n}` against every :math:`|u| \le U`, G the largest gradient
+    ([notes]_, eq. 9; `regretless.bounds.online_gradient_descent`). G need not be known: a step that uses the largest
+    gradient so far has the same bound.
+
+    Parameters
+    ----------
+    loss : of two classes "logistic", "logit" (base 2), "hinge" or "exponential"; of numbers "squared", "absolute" or
+        "linear", and the learner is then a regressor.
+    radius : U, the norm of the weights to compete with. No intercept is added: append a constant column.
+    step : "theory" (above), "adagrad-norm" (:math:`\sqrt2\,U/\sqrt{\sum|g|^2}`), a number (a constant step), or an
+        object of `regretless.learners.first_order.schedules`.
+    gradient_bound : G of the theory's step; None means the largest gradient so far.
+    multiclass : the loss where there are more than two classes: "softmax" or "hinge".
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns of forecasts.
+    coef_ : the weights, (1, d) for two classes or numbers, (K, d) for more.
+    state_ : `table`, `size` and `tally`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regretless import OGD
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 5)) / np.sqrt(5)
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(-X @ [3, -3, 2, 0, 1]))
+    >>> learner = OGD(radius=5.0)
+    >>> p = learner.predict_then_learn(X, y)
+    >>> print(f"{-np.log(np.where(y, p[:, 1], p[:, 0])).mean():.4f}")
+    0.4566
+    >>> print(f"regret <= {learner.regret_certificate():.1f} <= {learner.regret_bound():.1f}")
+    regret <= 47.0 <= 1021.7
+
+    References
+    ----------
+    .. [notes] Key `ogd-notes` of REFERENCES.bib; Zinkevich (2003), key `zinkevich`.
+    """
+
+    state_: OGDState
+    _constants: OGDConstants
+
+    def __init__(
+        self,
+        loss: str = "logistic",
+        radius: float = 10.0,
+        step: str | float | Schedule = "theory",
+        gradient_bound: float | None = None,
+        multiclass: str = "softmax",
+    ) -> None:
+        self.loss = loss
+        self.radius = radius
+        self.step = step
+        self.gradient_bound = gradient_bound
+        self.multiclass = multiclass
+
+    def _prepare(self, n_features: int, n_classes: int) -> OGDConstants:
+        radius = validate.positive("radius", self.radius)
+        G = math.inf if self.gradient_bound is None else validate.positive("gradient_bound", self.gradient_bound)
+        return OGDConstants(self._chosen_loss(n_classes), radius, self._schedule(radius, G), G)
+
+    def _schedule(self, radius: float, G: float) -> Schedule:
+        if isinstance(self.step, Schedule) and not isinstance(self.step, AdaGrad):
+            return self.step
+        if self.step == "theory":
+            return ObservedRootStep.of_ball(radius) if math.isinf(G) else InverseRootStep.of_ball(radius, G)
+        if self.step == "adagrad-norm":
+            return AdaGradNorm.of_diameter(2 * radius)
+        if isinstance(self.step, int | float):
+            return ConstantStep(validate.positive("step", self.step))
+        raise ValueError(
+            f'step={self.step!r}: give "theory", "adagrad-norm", a number, or a schedule of one step for all weights. '
+            "(For steps of each weight's own use LinearizedFTRL.)"
+        )
+
+    def _start(self, n_features: int, n_classes: int) -> OGDState:
+        table = np.zeros((n_features, 2, self._n_scores))
+        return OGDState(table, np.array([1.0, 0.0]), np.zeros(FIRST_ORDER_TALLIES))
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_features
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        check_size(self.state_.size, self._constants.radius)
+
+    def _limits(self) -> tuple[float, float]:
+        c = self._constants
+        return math.inf, LARGEST_MARGIN / c.radius if c.loss.code == EXPONENTIAL else LARGEST_ROW
+
+    @property
+    def _forecaster(self) -> tuple[Array, float]:
+        return self.state_.table, float(self.state_.size[FACTOR])
+
+    @property
+    def competes_with(self) -> Competition:
+        """The best weights in a ball, under the loss."""
+        return Competition(
+            self._loss_name, Ball(self._constants.radius if hasattr(self, "_constants") else self.radius)
+        )
+
+    def regret_bound(self, n: int | None = None) -> float:
+        """Eq. (9), with G the largest gradient so far (or `gradient_bound`)."""
+        n = self._rounds(n)
+        c, tally = self._constants, self.state_.tally
+        require_gradients_within(tally[LARGEST], c.gradient_bound)
+        G = float(tally[LARGEST]) if math.isinf(c.gradient_bound) else c.gradient_bound
+        if isinstance(c.schedule, ObservedRootStep):
+            return bounds.online_gradient_descent(
+                n, radius=c.radius, gradient_bound=G, step=c.schedule.eta / G if G else 1.0
+            )
+        if isinstance(c.schedule, InverseRootStep):
+            return bounds.online_gradient_descent(n, radius=c.radius, gradient_bound=G, step=c.schedule.eta)
+        if isinstance(c.schedule, ConstantStep):
+            return bounds.mirror_descent(
+                n, spread=c.radius**2 / 2, strong_convexity=1.0, gradient_bound=G, step=c.schedule.eta
+            )
+        if isinstance(c.schedule, AdaGradNorm):
+            rows = float(tally[ROWS])
+            squares = float(tally[SQUARES]) if n == rows else n * G**2
+            return bounds.adagrad_norm(diameter=2 * c.radius, squares=squares, step=c.schedule.eta)
+        raise NoBound(
+            f"step={c.schedule} has no theorem for projected descent; regret_certificate() holds all the same."
+        )
+
+    def _learn(self, part: Entries, Y: Array, weight: Array, out: Array) -> None:
+        c = self._constants
+        run(*self.state_, *part, Y, weight, c.loss.code, c.radius, c.schedule.code, c.schedule.number, out)
+
+
+@kernel
+def run(
+    table: Array,
+    size: Array,
+    tally: Array,
+    indptr: NDArray[np.int64],
+    indices: Indices,
+    data: Array,
+    Y: Array,
+    weight: Array,
+    loss: int,
+    radius: float,
+    schedule: int,
+    number: float,
+    out: Array,
+) -> None:
+    """The game over a block: forecast, see the label, suffer the loss, descend."""
+    w, gradients = table[:, WEIGHTS], table[:, GRADIENTS]
+    r = w.shape[1]
+    z, s, room = np.empty(r), np.empty(r), np.empty(r)
+    for t in range(indptr.size - 1):
+        first, last = indptr[t], indptr[t + 1]
+        square = scores(w, indices, data, first, last, z)
+        z *= size[FACTOR]
+        publish(z, out[t])
+        if weight[t] == 0.0:
+            continue
+        suffered = suffer(loss, z, Y[t], s, room)
+        gradient = weight[t] * math.sqrt(product(s, s) * square)
+        count(tally, weight[t], suffered, weight[t] * product(s, z), square, gradient)
+        move(gradients, indices, data, first, last, weight[t], s)
+        eta = rate(schedule, number, tally[ROWS], tally[LARGEST], tally[SQUARES])
+        descend(w, size, indices, data, first, last, square, z, s, 1.0, eta * weight[t], radius)
+        recount(w, size, tally, radius)

@@ -1,0 +1,220 @@
+"""The Perceptron, for two classes and (in Kesler's form) for more."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from regretless.core import validate
+from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.jit import kernel
+from regretless.core.learner import ONE
+from regretless.core.rows import Entries, parts
+from regretless.core.tally import LOSS, WIDEST, require_unit_weights
+from regretless.core.types import Array
+from regretless.learners.first_order.learner import LinearLearner
+from regretless.learners.first_order.linear import (
+    FIRST_ORDER_TALLIES,
+    WEIGHTS,
+    Indices,
+    count,
+    move,
+    product,
+    publish,
+    scores,
+    suffer,
+)
+from regretless.theory import bounds
+from regretless.theory.domains import Competition, WholeSpace
+from regretless.theory.losses import Loss, rival
+
+
+class PerceptronState(NamedTuple):
+    """What the Perceptron has learned."""
+
+    table: Array  # (d, 1, r): the weights
+    tally: Array  # rows, those of weight not 1, mistakes, 0, largest |x|, largest scale, and three of gradients
+
+
+@dataclass(frozen=True)
+class PerceptronConstants:
+    """The loss that comparators suffer."""
+
+    loss: Loss
+
+
+class Perceptron(LinearLearner):
+    r"""Add a row to the weights of its class whenever it is mistaken, and change nothing otherwise.
+
+    .. math:: \hat y = \mathrm{sign}(w \cdot x), \qquad w \leftarrow w + y x \ \text{ if } \ y\,w \cdot x \le 0
+
+    With K > 2 classes each has weights of its own; on a mistake the row is added to those of the true class and taken
+    from those of its largest rival (Kesler's construction).
+
+    **Guarantee.** For every u, with L the total hinge loss of u and X the largest \|x\|, the mistakes are at most
+    :math:`L + (|u|X)^2 + |u|X\sqrt L` (`mistake_bound`; [notes]_). For K > 2 the hinge loss is the multiclass one and
+    X counts :math:`\sqrt 2` times.
+
+    Parameters
+    ----------
+    There is nothing to tune: a step size would scale the weights and change no forecast. No intercept is added: append
+    a constant column.
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns of scores.
+    coef_ : the weights, (1, d) for two classes and (K, d) for more.
+    mistakes_ : how many there were (rows count with their weights).
+    state_ : `table` and `tally`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regretless import Perceptron
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 10))
+    >>> u = rng.normal(size=10)
+    >>> margin = X @ u
+    >>> X, margin = X[abs(margin) > 1], margin[abs(margin) > 1]
+    >>> learner = Perceptron().fit(X, margin > 0)
+    >>> print(f"{learner.mistakes_:.0f} mistakes <= {learner.mistake_bound(u):.0f}")
+    25 mistakes <= 180
+
+    References
+    ----------
+    .. [notes] Key `ogd-notes` of REFERENCES.bib.
+    """
+
+    state_: PerceptronState
+    _constants: PerceptronConstants
+    loss = "hinge"
+    multiclass = "hinge"
+
+    def _prepare(self, n_features: int, n_classes: int) -> PerceptronConstants:
+        return PerceptronConstants(self._chosen_loss(n_classes))
+
+    def _start(self, n_features: int, n_classes: int) -> PerceptronState:
+        return PerceptronState(np.zeros((n_features, 1, self._n_scores)), np.zeros(FIRST_ORDER_TALLIES))
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_features
+
+    @property
+    def competes_with(self) -> Competition:
+        """Every linear predictor under the hinge loss; the Perceptron itself suffers 1 a mistake."""
+        return Competition(self._loss_name, WholeSpace())
+
+    @property
+    def mistakes_(self) -> float:
+        """The mistakes so far, each with the weight of its row."""
+        check_is_fitted(self, "state_")
+        return float(self.state_.tally[LOSS])
+
+    @property
+    def _reach(self) -> float:
+        """How far one update moves the weights, at most: X, or sqrt(2) X where two rows of them move."""
+        return float(self.state_.tally[WIDEST]) * (math.sqrt(2.0) if self._n_scores > 1 else 1.0)
+
+    def regret_certificate(self, comparator_norm: float | None = None) -> float:
+        """The mistakes minus the hinge loss of any weights of the given norm are at most this: norm times |w|.
+
+        On a mistake the hinge loss of u is at least 1 - y u.x, and w is the sum of the y x.
+        """
+        check_is_fitted(self, "state_")
+        return self._norm(comparator_norm, NoCertificate) * float(np.linalg.norm(self.state_.table))
+
+    def regret_bound(self, n: int | None = None, comparator_norm: float | None = None) -> float:
+        """The mistakes minus the hinge loss are at most |u| X sqrt(mistakes), whatever the rows were."""
+        check_is_fitted(self, "state_")
+        require_unit_weights(self.state_.tally)
+        if n is not None:
+            raise NoBound("the Perceptron's bound is of its mistakes, not of rows: see mistake_bound(u).")
+        return self._norm(comparator_norm, NoBound) * self._reach * math.sqrt(self.mistakes_)
+
+    def _norm(self, comparator_norm: float | None, refusal: type[ValueError]) -> float:
+        if comparator_norm is None:
+            raise refusal("the Perceptron competes with all linear predictors: give comparator_norm.")
+        return validate.positive("comparator_norm", comparator_norm, zero=True)
+
+    def mistake_bound(self, u: Any, X: Any = None, y: Any = None) -> float:
+        """The mistakes are at most this: the bound of the weights u, by their hinge loss on the rows X and labels y.
+
+        Without rows u is taken to have a margin of 1 or more on every row met, so that its hinge loss is 0.
+        """
+        check_is_fitted(self, "state_")
+        require_unit_weights(self.state_.tally)
+        u = np.ascontiguousarray(np.asarray(u, dtype=np.float64).reshape(self._n_scores, self.n_features_in_).T)
+        hinge = 0.0
+        if X is not None:
+            rows = self._rows(X, reset=False)
+            self._check_rows(rows, ONE)
+            Y, code = self._targets(y, None), self._constants.loss.code
+            hinge = math.fsum(total_loss(u, *part, Y[some], code) for some, part in parts(rows))
+        return bounds.perceptron(comparator_norm=float(np.linalg.norm(u)), feature_bound=self._reach, hinge_loss=hinge)
+
+    def _learn(self, part: Entries, Y: Array, weight: Array, out: Array) -> None:
+        run(self.state_.table, self.state_.tally, *part, Y, weight, out)
+
+
+@kernel
+def mistake(z: Array, y: Array, s: Array) -> float:
+    """1 if the scores are mistaken about y, else 0, and the direction in which the weights are to move from.
+
+    For a soft label, its mean over the classes.
+    """
+    s[:] = 0.0
+    wrong = 0.0
+    for k in range(y.size):
+        if z.size == 1:
+            sign = 2.0 * k - 1.0
+            if sign * z[0] <= 0.0:
+                s[0] -= y[k] * sign
+                wrong += y[k]
+        else:
+            j = rival(z, k)
+            if z[j] >= z[k]:
+                s[j] += y[k]
+                s[k] -= y[k]
+                wrong += y[k]
+    return wrong
+
+
+@kernel
+def run(
+    table: Array,
+    tally: Array,
+    indptr: NDArray[np.int64],
+    indices: Indices,
+    data: Array,
+    Y: Array,
+    weight: Array,
+    out: Array,
+) -> None:
+    """The game over a block: forecast, see the label, count the mistake, update."""
+    w = table[:, WEIGHTS]
+    z, s = np.empty(w.shape[1]), np.empty(w.shape[1])
+    for t in range(indptr.size - 1):
+        first, last = indptr[t], indptr[t + 1]
+        square = scores(w, indices, data, first, last, z)
+        publish(z, out[t])
+        if weight[t] == 0.0:
+            continue
+        wrong = mistake(z, Y[t], s)
+        count(tally, weight[t], wrong, 0.0, square, weight[t] * math.sqrt(product(s, s) * square))
+        move(w, indices, data, first, last, -weight[t], s)
+
+
+@kernel
+def total_loss(u: Array, indptr: NDArray[np.int64], indices: Indices, data: Array, Y: Array, code: int) -> float:
+    """The loss of fixed weights over a block."""
+    z, s, room = np.empty(u.shape[1]), np.empty(u.shape[1]), np.empty(u.shape[1])
+    total = 0.0
+    for t in range(indptr.size - 1):
+        scores(u, indices, data, indptr[t], indptr[t + 1], z)
+        total += suffer(code, z, Y[t], s, room)
+    return total

@@ -1,0 +1,75 @@
+"""Which learners are mixed, and what they start as.
+
+The members were chosen by measurement, greedily, from 36 pairs (kappa, lambda) of Newton steps and five rates of
+AdaGrad over twenty streams (those of `benchmarks/quality.py`): the first alone is within 12 % of the best pair of every
+stream on average, the first five within 2.3 %, all nine within 2 %. One more costs ln((N+1)/N), and time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regretless.core import validate
+from regretless.core.types import Array
+
+# (kappa, lambda), best first: certain and slow for noisy streams, uncertain for separable and changing ones
+NEWTON = (
+    (0.3, 0.3), (0.003, 3.0), (1.0, 10.0), (0.3, 0.1), (1.0, 0.3), (0.003, 1.0), (1.0, 30.0), (0.1, 3.0), (0.1, 0.1),
+)  # fmt: skip
+ADAGRAD = (0.1, 0.3, 1.0)  # rates for rows of up to WIDE columns; of more, in proportion to 1/columns
+WIDE = 100
+RADII = (0.25, 1.0, 4.0)  # of a class's weights on standardised rows
+HALF_LIVES = (7.0, 70.0, 700.0, 7000.0)  # in rows, of what the members that forget are sure of
+FORGETFUL = (1.0, 0.3)  # their kappa and lambda
+VIRTUAL_WEIGHT = 0.5  # of AIOLI
+
+# Multiplications a row that a kind of member may take altogether; beyond, there are fewer of them, or none.
+BUDGET = 4e6
+
+
+@dataclass(frozen=True)
+class Members:
+    """The numbers that the kernels read: a row a member."""
+
+    radii: Array  # (M,) of AIOLI (twice these, for the margin) or FOLKLORE: those with the sharper certificate
+    newton: Array  # (N, 3) kappa, lambda, rho
+    rates: Array  # (R,) of AdaGrad
+
+    @property
+    def count(self) -> int:
+        """N of the mixture."""
+        return len(self.radii) + len(self.newton) + len(self.rates)
+
+    @property
+    def regularization(self) -> Array:
+        """The lambda of AIOLI and FOLKLORE, as the coefficient of |W|^2: that of the margin would be half of it."""
+        return 0.5 / self.radii**2
+
+
+def choose(width: int, n_classes: int, radii: object, forgetful: bool) -> Members:
+    """The members for rows of that width. Those of more classes are the first of those of fewer."""
+    width, r = max(width, 1), n_classes - 1
+    newton = [(kappa, lam, 1.0) for kappa, lam in NEWTON]
+    if forgetful:
+        newton[1:1] = [(*FORGETFUL, 0.5 ** (1.0 / rows)) for rows in HALF_LIVES]
+    matrices = n_classes if n_classes > 2 else 1
+    asked = RADII if isinstance(radii, str) and radii == "auto" else _as_list(radii)
+    sizes = [validate.positive("radii", radius) for radius in asked]
+    affordable = _within(BUDGET, r**3 * width**2) if asked is RADII else len(sizes)
+    return Members(
+        radii=np.array(sizes[:affordable]),
+        newton=np.array(newton[: _within(BUDGET, matrices * width**2)]).reshape(-1, 3),
+        rates=np.array(ADAGRAD) * min(1.0, WIDE / width),
+    )
+
+
+def _within(budget: float, cost: float) -> int:
+    return int(budget // cost)
+
+
+def _as_list(radii: object) -> list[float]:
+    if isinstance(radii, tuple | list | np.ndarray):
+        return list(radii)
+    raise ValueError(f'radii={radii!r}: give "auto", or a sequence of numbers > 0.')

@@ -1,0 +1,48 @@
+r"""Features in any unit: each is standardised on line, by what was seen of it so far.
+
+An entry x of a row becomes
+
+.. math:: z = \mathrm{clip}_{\pm 4}\,\frac{x - \bar x}{s}, \qquad
+          s^2 = \frac1c \left(\sum_{i \le c} (x_i - \bar x)^2 + \frac{c}{c+1}(x - \bar x)^2\right),
+
+with the mean and the sum over the c values learned before. The second term is x itself: the row is known when it is
+forecast, its label is not, so the game stays honest; and it keeps the first rows, and an outlier, within
+:math:`|z| \le \sqrt{c+1}`. Columns that never changed give 0, and so does a missing value, which is the mean.
+Multiplying a column by a number, or adding one to it, changes nothing but the rounding.
+"""
+
+from __future__ import annotations
+
+import math
+
+from regretless.core.deviations import joined, standardised
+from regretless.core.jit import kernel
+from regretless.core.types import Array
+
+FARTHEST = (
+    4.0  # standard deviations; on heavy-tailed columns this forecasts better than letting rows through as they are
+)
+# The rows of `moments` (3, d): values seen, their mean, the sum of squared deviations (as spread.py keeps it)
+COUNT, MEAN, SQUARE = range(3)
+
+
+@kernel
+def rescale(moments: Array, X: Array, weight: Array, out: Array) -> None:
+    """Standardise a block into `out`, whose columns beyond X become 1. Rows of weight 0 are not learned from."""
+    d = X.shape[1]
+    for t in range(X.shape[0]):
+        for j in range(d):
+            x = X[t, j]
+            if math.isnan(x):
+                out[t, j] = 0.0
+                continue
+            count = moments[COUNT, j]
+            away = x - moments[MEAN, j]
+            square = joined(moments[SQUARE, j], away, away, count / (count + 1.0))
+            out[t, j] = min(max(standardised(square, away, count), -FARTHEST), FARTHEST)
+            if weight[t] != 0.0:
+                moments[COUNT, j] = count + 1.0
+                moments[MEAN, j] += away / (count + 1.0)
+                moments[SQUARE, j] = square
+        for j in range(d, out.shape[1]):
+            out[t, j] = 1.0

@@ -1,0 +1,426 @@
+"""Follow the regularized leader on the true losses, refitted after every row: the proper learner others improve on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from regretless.core import state_checks, validate
+from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.jit import kernel
+from regretless.core.links import softmax
+from regretless.core.tally import EXCESS, LOSS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
+from regretless.core.types import Array
+from regretless.learners.first_order.linear import publish, suffer
+from regretless.learners.refitting.history import RememberingClassifier
+from regretless.learners.second_order.algebra import backward, dot, forward, norm
+from regretless.theory import bounds
+from regretless.theory.domains import Ball, Competition, WholeSpace
+from regretless.theory.losses import LOGISTIC, SOFTMAX
+
+MOST_SCALE = 1e12  # of weight |x|^2 / regularization
+GAP = TALLIES  # one more number than the others keep: how far the last refit may be above the minimum
+CLOSE = 1e-6  # a Newton step that moves no score by more leaves an error of its square
+MOST_STEPS = 200  # only rows so large that promises are refused need as many
+
+
+class FTRLState(NamedTuple):
+    """What FTRL has learned: distinct rows with the sum of their weights, and the leader."""
+
+    X: Array  # (m, d)
+    Y: Array  # (m, K)
+    weight: Array  # (m,)
+    w: Array  # (d,) for two classes, (K, d) for more
+    tally: Array  # rows, those of weight not 1, loss, excess, largest |x|, largest scale, gap
+
+
+@dataclass(frozen=True)
+class FTRLConstants:
+    """The numbers the kernels read."""
+
+    regularization: float
+    radius: float  # infinite: no ball
+
+
+class FTRL(RememberingClassifier):
+    r"""Follow the regularized leader: forecast with the best regularized weights of all rows so far.
+
+    .. math:: w_t = \arg\min_w F_{t-1}(w), \qquad F_t(w) = \sum_{s \le t} \ell_s(w) + \lambda |w|^2
+
+    with the true log losses, two classes (w is the weights of the margin) or more (one row a class). After every row
+    Newton's method starts from the last leader and goes on until the scores are right to 1e-12. It is proper: the
+    weights are chosen before the row is seen. On the stream of [Hazan]_ this costs regret that grows like a power of
+    n, where `AIOLI`'s is logarithmic. A row costs as much as all the rows before it: rows that came before, with the
+    same label, are merged.
+
+    **Guarantee.** For every u (of the ball, if there is one) regret at most
+    :math:`\lambda|u|^2 + \sum_t |g_t|^2/(4\lambda) \le \lambda|u|^2 + nG^2/(4\lambda)`, G = R for two classes and
+    :math:`\sqrt2 R` for more, R the largest :math:`|x|` (`regretless.bounds.ftrl`). Best is :math:`|u|G\sqrt n`, at
+    :math:`\lambda = G\sqrt n/(2|u|)`.
+
+    Parameters
+    ----------
+    loss : "log", the log loss of probabilities, is the one there is.
+    regularization : lambda, the coefficient of :math:`|w|^2`. No intercept is added: append a constant column.
+    radius : of a ball to which the leader is confined; None means no ball.
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns of probabilities.
+    state_ : `X`, `Y` and `weight` (distinct rows and the sums of their weights), `w` (the leader) and `tally`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regretless import FTRL
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 5)) / np.sqrt(5)
+    >>> y = rng.random(1000) < 1 / (1 + np.exp(-X @ [3, -3, 2, 0, 1]))
+    >>> learner = FTRL(regularization=0.05)
+    >>> p = learner.predict_then_learn(X, y)
+    >>> print(f"{-np.log(np.where(y, p[:, 1], p[:, 0])).mean():.4f}")
+    0.4601
+    >>> print(f"regret <= {learner.regret_certificate(comparator_norm=5.0):.2f}")
+    regret <= 16.42
+
+    References
+    ----------
+    .. [Hazan] Hazan, Koren and Levy (2014), key `hazan2014` of REFERENCES.bib; the comparison is that of section 5 of
+       key `aioli`, the bound is in key `ftrl-survey`.
+    """
+
+    state_: FTRLState
+    _constants: FTRLConstants
+
+    def __init__(self, loss: str = "log", regularization: float = 1.0, radius: float | None = None) -> None:
+        self.loss = loss
+        self.regularization = regularization
+        self.radius = radius
+
+    def _prepare(self, n_features: int, n_classes: int) -> FTRLConstants:
+        if self.loss != "log":
+            raise ValueError(f'loss={self.loss!r}: FTRL refits the log loss of classes; choose "log".')
+        return FTRLConstants(
+            validate.positive("regularization", self.regularization),
+            math.inf if self.radius is None else validate.positive("radius", self.radius),
+        )
+
+    def _start(self, n_features: int, n_classes: int) -> FTRLState:
+        return FTRLState(
+            X=np.empty((0, n_features)),
+            Y=np.empty((0, n_classes)),
+            weight=np.empty(0),
+            w=np.zeros(n_features if n_classes == 2 else (n_classes, n_features)),
+            tally=np.zeros(TALLIES + 1),
+        )
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_features * (1 if n_classes == 2 else n_classes)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        state_checks.weights("w", self.state_.w, min(self._largest))
+        domain = self.competes_with.domain
+        state_checks.require(domain.contains(self.state_.w, state_checks.ROUNDING), f"w is not in {domain}")
+        state_checks.within("tally, the gap", self.state_.tally[GAP], 0.0, math.inf)
+
+    def _limits(self) -> tuple[float, float]:
+        return math.inf, validate.reach(self._constants.regularization)
+
+    @property
+    def competes_with(self) -> Competition:
+        """All weights (or those of a ball), under the log loss."""
+        loss = "softmax" if hasattr(self, "classes_") and self._n_classes > 2 else "logistic"
+        radius = self._constants.radius if hasattr(self, "_constants") else self.radius or math.inf
+        return Competition(loss, WholeSpace() if math.isinf(radius) else Ball(radius))
+
+    def _norm(self, comparator_norm: float | None, refusal: type[ValueError]) -> float:
+        """The comparator's norm, once a promise against it may be made."""
+        check_is_fitted(self, "state_")
+        c = self._constants
+        scale = float(self.state_.tally[SCALE]) / c.regularization
+        if scale > MOST_SCALE:
+            raise refusal(
+                f"weight |x|^2 / regularization reached {scale:.2g}: beyond {MOST_SCALE:.0e} rounding in the refits "
+                "may exceed what is promised. Scale the features, for example to unit variance."
+            )
+        if comparator_norm is None:
+            if math.isinf(c.radius):
+                raise refusal(
+                    "this learner competes with all linear predictors, and its regret grows with their "
+                    "norm: give comparator_norm."
+                )
+            return c.radius
+        size = validate.positive("comparator_norm", comparator_norm, zero=True)
+        if size > c.radius * (1 + 1e-12):
+            raise refusal(f"a comparator of norm {size:.4g} lies outside {self.competes_with.domain}.")
+        return size
+
+    def regret_certificate(self, comparator_norm: float | None = None) -> float:
+        r"""An upper bound on the regret against every comparator of the given norm (default: all of the ball).
+
+        :math:`\lambda|u|^2 + \sum_t loss_t - \min F_n`, because :math:`F_n(u)` is not below the minimum; and the
+        minimum is not below :math:`F_n(w)` by more than the gradient there allows. It is what the refits have gained,
+        the sum of :math:`F_t(w_t) - F_t(w_{t+1})`.
+        """
+        size = self._norm(comparator_norm, NoCertificate)
+        return self._constants.regularization * size**2 + float(self.state_.tally[[EXCESS, GAP]].sum())
+
+    def regret_bound(self, n: int | None = None, comparator_norm: float | None = None) -> float:
+        """The theorem, with R the largest row so far."""
+        size = self._norm(comparator_norm, NoBound)
+        tally = self.state_.tally
+        require_unit_weights(tally)
+        slope = 1.0 if self._n_classes == 2 else math.sqrt(2.0)  # |p - y| at most
+        return bounds.ftrl(
+            int(tally[ROWS]) if n is None else n,
+            comparator_norm=size,
+            gradient_bound=slope * float(tally[WIDEST]),
+            regularization=self._constants.regularization,
+        )
+
+    def _forecast_row(self, x: Array, out: Array) -> None:
+        forecast(np.atleast_2d(self.state_.w), x, out)
+
+    def _learn_row(self, x: Array, y: Array, weight: float, forecast: Array) -> None:
+        state, c = self.state_, self._constants
+        W = np.atleast_2d(state.w)
+        loss = weight * loss_of(W, x, y)
+        same = find(state.X, state.Y, x, y)
+        if same < 0:
+            self._remember(x, y, weight)
+        else:
+            state.weight[same] += weight
+        total, gap = refit(self.state_.X, self.state_.Y, self.state_.weight, W, c.regularization, c.radius)
+        record(state.tally, weight, loss, 0.0, norm(x))
+        # not as the sum of what refits gain: each would leave the rounding of all the rows
+        state.tally[EXCESS] = state.tally[LOSS] - total
+        state.tally[GAP] = gap
+
+
+@kernel
+def scores(W: Array, x: Array, z: Array) -> None:
+    """z = W x."""
+    for k in range(z.size):
+        z[k] = dot(W[k], x)
+
+
+@kernel
+def forecast(W: Array, x: Array, out: Array) -> None:
+    """The logits of the leader."""
+    z = np.empty(W.shape[0])
+    scores(W, x, z)
+    publish(z, out)
+
+
+@kernel
+def loss_of(W: Array, x: Array, y: Array) -> float:
+    """The log loss of weights on a row."""
+    r = W.shape[0]
+    z, s, room = np.empty(r), np.empty(r), np.empty(r)
+    scores(W, x, z)
+    return suffer(LOGISTIC if r == 1 else SOFTMAX, z, y, s, room)
+
+
+@kernel
+def find(X: Array, Y: Array, x: Array, y: Array) -> int:
+    """The row that is the same, label and all, or -1."""
+    for i in range(X.shape[0]):
+        same = True
+        for j in range(x.size):
+            if X[i, j] != x[j]:
+                same = False
+                break
+        if same:
+            for k in range(y.size):
+                if Y[i, k] != y[k]:
+                    same = False
+                    break
+        if same:
+            return i
+    return -1
+
+
+@kernel
+def expand(X: Array, Y: Array, weight: Array, W: Array, lam: float, g: Array, M: Array) -> float:
+    """The gradient g of F at W, and M, of which the lower triangle counts: the Hessian is 2 lam (I + M). Returns F."""
+    d = X.shape[1]
+    r = W.shape[0]
+    z, s, p = np.empty(r), np.empty(r), np.empty(r)
+    total = 0.0
+    M[:] = 0.0
+    for k in range(r):
+        total += lam * dot(W[k], W[k])
+        for j in range(d):
+            g[k * d + j] = 2.0 * lam * W[k, j]
+    for i in range(X.shape[0]):
+        x = X[i]
+        scores(W, x, z)
+        total += weight[i] * suffer(LOGISTIC if r == 1 else SOFTMAX, z, Y[i], s, p)
+        if r > 1:
+            softmax(z, p)
+        for k in range(r):
+            slope = weight[i] * s[k]
+            for a in range(d):
+                g[k * d + a] += slope * x[a]
+            for l in range(k + 1):
+                h = weight[i] * second(z, p, k, l) / (2.0 * lam)
+                for a in range(d):
+                    bend = h * x[a]
+                    for b in range(d if l < k else a + 1):
+                        M[k * d + a, l * d + b] += bend * x[b]
+    return total
+
+
+@kernel
+def second(z: Array, p: Array, k: int, l: int) -> float:
+    """The second derivative of the log loss in the scores k and l, without cancellation."""
+    if z.size == 1:
+        e = math.exp(-abs(z[0]))
+        return e / ((1.0 + e) * (1.0 + e))
+    if k != l:
+        return -p[k] * p[l]
+    rest = 0.0
+    for j in range(p.size):
+        if j != k:
+            rest += p[j]
+    return p[k] * rest
+
+
+@kernel
+def factor(M: Array) -> None:
+    """The lower Cholesky factor of I + M, in place, for M positive semi-definite.
+
+    A pivot is at least 1, but where M is large rounding may leave any: one below the rounding is raised to it. The
+    Newton step is then one of a larger Hessian, along which F falls as well.
+    """
+    for j in range(M.shape[0]):
+        pivot = 1.0 + M[j, j]
+        least = max(1.0, 1e-14 * pivot)
+        for k in range(j):
+            pivot -= M[j, k] * M[j, k]
+        M[j, j] = math.sqrt(max(pivot, least))
+        for i in range(j + 1, M.shape[0]):
+            for k in range(j):
+                M[i, j] -= M[i, k] * M[j, k]
+            M[i, j] /= M[j, j]
+
+
+@kernel
+def solve(M: Array, b: Array) -> None:
+    """b = (M M^T)^{-1} b for a lower triangular M, in place."""
+    forward(M, b)
+    backward(M, b)
+
+
+@kernel
+def spread(X: Array, D: Array) -> float:
+    """How far apart a change D of the weights moves two logits of a row, at most."""
+    r = D.shape[0]
+    z = np.empty(r)
+    widest = 0.0
+    for i in range(X.shape[0]):
+        scores(D, X[i], z)
+        low, high = (0.0, 0.0) if r == 1 else (z[0], z[0])
+        for k in range(r):
+            low, high = min(low, z[k]), max(high, z[k])
+        widest = max(widest, high - low)
+    return widest
+
+
+@kernel
+def confine(M: Array, flat: Array, g: Array, lam: float, radius: float, direction: Array) -> None:
+    """The step to the least point in the ball of the quadratic with Hessian 2 lam (I + M) and gradient g.
+
+    It is -(I + M + nu)^{-1} (g/(2 lam) + nu w) for the nu >= 0 that brings the end to the border. In the eigenbasis of
+    M the norm of the end is explicit, and 1/norm is nearly linear in nu: Newton from nu = 0 rises to the root.
+    """
+    size = flat.size
+    for a in range(size):
+        for b in range(a):
+            M[b, a] = M[a, b]
+    bends, basis = np.linalg.eigh(M)
+    w, slope, ends = basis.T @ flat, basis.T @ g, np.empty(size)
+    for j in range(size):
+        bends[j] = 1.0 + max(bends[j], 0.0)
+        slope[j] /= 2.0 * lam
+        ends[j] = bends[j] * w[j] - slope[j]
+    nu = 0.0
+    for _ in range(MOST_STEPS):
+        square, fall = 0.0, 0.0
+        for j in range(size):
+            end = ends[j] / (bends[j] + nu)
+            square += end * end
+            fall += end * end / (bends[j] + nu)
+        if math.sqrt(square) <= radius * (1.0 + 1e-15):
+            break
+        nu += (math.sqrt(square) / radius - 1.0) * square / fall
+    for j in range(size):
+        ends[j] = -(slope[j] + nu * w[j]) / (bends[j] + nu)
+    direction[:] = basis @ ends
+
+
+@kernel
+def gap_of(flat: Array, g: Array, lam: float, radius: float) -> float:
+    r"""How far F at a point with gradient g can be above its minimum.
+
+    F is 2 lam-strongly convex, so by no more than |g|^2 / (4 lam). On a ball, and for every mu >= 0, by no more than
+    |g + 2 mu w|^2 / (4 lam) + 2 mu |w| (B - |w|): -w.(v - w) >= -|w| (B - |w|) for every v of it.
+    """
+    square = dot(flat, flat)
+    gap = dot(g, g) / (4.0 * lam)
+    inward = -dot(g, flat)
+    if math.isinf(radius) or inward <= 0.0 or square == 0.0:
+        return gap
+    mu = 0.5 * inward / square
+    rest = 0.0
+    for j in range(g.size):
+        rest += (g[j] + 2.0 * mu * flat[j]) ** 2
+    size = math.sqrt(square)
+    return min(gap, rest / (4.0 * lam) + 2.0 * mu * size * max(radius - size, 0.0))
+
+
+@kernel
+def refit(X: Array, Y: Array, weight: Array, W: Array, lam: float, radius: float) -> tuple[float, float]:
+    r"""W = argmin F (over the ball), from where it stands. Returns F there, and how far above its minimum that may be.
+
+    Damped Newton. The logits' third derivative along a direction is at most their spread times the second, so with d
+    the Newton step, :math:`\lambda^2 = d^T H d` and :math:`\delta` the widest spread of d,
+
+        F(w + t d) <= F(w) - t \lambda^2 + \lambda^2 (e^{t \delta} - 1 - t \delta) / \delta^2,
+
+    which is least at t = ln(1 + \delta)/\delta: F falls at every step, and no value of it need be compared. The
+    same holds of the step to the least point of the quadratic over a ball.
+    """
+    d = X.shape[1]
+    r = W.shape[0]
+    flat = W.reshape(-1)
+    g, direction, M = np.empty(flat.size), np.empty(flat.size), np.empty((flat.size, flat.size))
+    last = np.empty(flat.size)
+    total = expand(X, Y, weight, W, lam, g, M)
+    for _ in range(MOST_STEPS):
+        bend = M.copy()
+        factor(M)
+        for j in range(flat.size):
+            direction[j] = -g[j] / (2.0 * lam)
+        solve(M, direction)
+        end = norm(flat + direction)
+        if radius < end < math.inf:
+            confine(bend, flat, g, lam, radius, direction)
+        delta = spread(X, direction.reshape((r, d)))
+        step = 1.0 if delta <= CLOSE else math.log1p(delta) / delta
+        last[:] = flat
+        for j in range(flat.size):
+            flat[j] += step * direction[j]
+        before, total = total, expand(X, Y, weight, W, lam, g, M)
+        if not total <= before * (1.0 + 1e-9):  # rows so large that the step was rounding
+            flat[:] = last
+            total = expand(X, Y, weight, W, lam, g, M)
+            break
+        if delta <= CLOSE:
+            break
+    return total, gap_of(flat, g, lam, radius)

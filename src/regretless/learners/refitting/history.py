@@ -1,0 +1,69 @@
+"""What exact forecasters share: they remember every row."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from regretless.core import state_checks, validate
+from regretless.core.interrupts import listen, uninterrupted
+from regretless.core.learner import ONE, OnlineClassifier
+from regretless.core.tally import ROWS, UNEVEN
+from regretless.core.types import Array
+
+
+class RememberingClassifier(OnlineClassifier):
+    """A classifier whose state holds the rows it learned from: `X` (n, d), `Y` (n, K) and `weight` (n,), which grow.
+
+    A row costs more the more there are. Forecast and update are written for one row; the loop is here.
+    """
+
+    _growing = ("X", "Y", "weight")
+
+    def _check_state(self) -> None:
+        """Of all: the sums, and rows that would be taken."""
+        state = self.state_
+        state_checks.tally(state.tally)
+        rows = float(state.tally[ROWS])
+        state_checks.require(
+            len(state.X) <= rows and (len(state.X) or not rows), f"{len(state.X)} rows of {rows:.0f} are here"
+        )
+        if len(state.X):
+            self._check_rows(validate.writable(state.X), ONE)
+            validate.label_distributions(state.Y, self._n_classes)
+            most = rows * validate.HEAVIEST if state.tally[UNEVEN] else rows
+            state_checks.require(
+                np.all((state.weight > 0.0) & (state.weight <= most)), "weight is of rows that were learned"
+            )
+
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        for t in range(X.shape[0]):
+            self._forecast_row(X[t], out[t])
+            if weight[t] != 0.0:
+                with uninterrupted():
+                    self._learn_row(X[t], Y[t], float(weight[t]), out[t])
+            listen()
+
+    def _forecast(self, X: Array, out: Array) -> None:
+        for t in range(X.shape[0]):
+            self._forecast_row(X[t], out[t])
+
+    @abstractmethod
+    def _forecast_row(self, x: Array, out: Array) -> None:
+        """The logits of a row, from the present state, which stays as it is."""
+
+    @abstractmethod
+    def _learn_row(self, x: Array, y: Array, weight: float, forecast: Array) -> None:
+        """Learn from a row of which `forecast` was said."""
+
+    def _remember(self, x: Array, y: Array, weight: float, **changes: Any) -> None:
+        """The state with one row more, and other fields replaced."""
+        state = self.state_
+        self.state_ = state._replace(
+            X=np.vstack([state.X, x[None]]),
+            Y=np.vstack([state.Y, y[None]]),
+            weight=np.append(state.weight, weight),
+            **changes,
+        )

@@ -1,0 +1,476 @@
+"""AIOLI: binary online logistic regression, improper, with logarithmic regret and no e^B."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from threading import get_ident
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy import ndarray
+
+from regretless.core import validate
+from regretless.core.jit import inlined_kernel, kernel
+from regretless.core.learner import FLOAT
+from regretless.core.links import softmax_of_two
+from regretless.core.tally import record
+from regretless.core.turns import WRITER, takes_its_turn, turn_of
+from regretless.core.types import Array
+from regretless.learners.second_order import panels
+from regretless.learners.second_order.algebra import dot
+from regretless.learners.second_order.curvature import kappa
+from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
+from regretless.learners.second_order.learner import Constants, SurrogateClassifier
+from regretless.learners.second_order.panels import coefficients, look_at_one
+from regretless.learners.second_order.roots import shrink
+from regretless.learners.second_order.rounding import (
+    ENERGY,
+    MASS,
+    ROOT,
+    SHIFT,
+    at_most,
+    begin_root,
+    charge,
+    most_mass,
+    note_jump,
+    watch,
+)
+from regretless.learners.second_order.surrogate import (
+    Four,
+    flush_one,
+    fold_four,
+    fold_one,
+    fours,
+    look_one,
+    product_one,
+    put_back,
+)
+from regretless.theory import bounds
+from regretless.theory.domains import Ball, Competition
+
+LOG_2 = math.log(2.0)
+
+
+@dataclass(frozen=True)
+class AIOLIConstants(Constants):
+    """The numbers the kernels read."""
+
+    virtual_weight: float
+
+
+class AIOLI(SurrogateClassifier):
+    r"""Binary online logistic regression that is almost as good as the best weights in a ball.
+
+    The forecast at x is the margin :math:`u = \theta \cdot x` of the minimiser of the quadratics of the past
+    plus *both* labels of x,
+
+    .. math:: \lambda |\theta|^2 + \sum_s q_s(\theta) + a\,[\ell(\theta \cdot x, +1) + \ell(\theta \cdot x, -1)],
+
+    which is one scalar equation, :math:`u + a \tfrac q2 \tanh \tfrac u2 = m` with :math:`m = \bar\theta \cdot x`,
+    :math:`q = x^T A^{-1} x`. The virtual labels pull an uncertain forecast to the middle; this is what makes the
+    forecast improper and the regret small. A row costs one product with :math:`A^{-1}` and one rank-one update.
+
+    **Guarantee.** For every :math:`|\theta| \le B`, whatever the stream:
+    :math:`\lambda B^2 + a \frac{d}{2\kappa}\ln(1 + \frac{\kappa n R^2}{4 d\lambda})` (Theorem 1 of [AIOLI]_;
+    `regretless.bounds.aioli`), with R
+    the largest :math:`|x|`. `regret_certificate()` is the same promise evaluated on the rows that came.
+
+    Parameters
+    ----------
+    radius : B, the norm of the weights to compete with. No intercept is added: append a constant column.
+    regularization : lambda, the coefficient of :math:`|\theta|^2`; None means 1 / radius**2.
+    curvature : kappa of the quadratics: "sharp", "gaf", "aioli", "folklore" or a number.
+    virtual_weight : a. 1 is the text's; 1/2 halves the worst-case bound (and is what FOLKLORE does at K = 2).
+    feature_bound : R. None lets each row use its own norm; a number is the papers' constant, and a row
+        beyond it is refused.
+    precision : "double", or "single" to store P, nearly all of the memory and of the work, in float32. Forecasts then
+        agree to about 1e-6, and the certificate is refused after a few hundred rows (docs/rounding.md).
+
+    Attributes
+    ----------
+    classes_ : the two labels; the margin is that of the second.
+    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, rows of weight not 1, loss, excess, largest
+        norm and scale).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regretless import AIOLI
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 5)) / np.sqrt(5)
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(-X @ [3, -3, 2, 0, 1]))
+    >>> learner = AIOLI(radius=5.0)
+    >>> p = learner.predict_then_learn(X, y)
+    >>> print(f"{-np.log(np.where(y, p[:, 1], p[:, 0])).mean():.4f}")
+    0.4560
+    >>> print(f"regret <= {learner.regret_certificate():.1f} <= {learner.regret_bound():.1f}")
+    regret <= 31.0 <= 158.3
+
+    References
+    ----------
+    .. [AIOLI] Jézéquel, Gaillard and Rudi (2020), key `aioli` of REFERENCES.bib. Errata that matter here:
+    docs/errata.md.
+    """
+
+    _binary_only = True
+    _constants: AIOLIConstants
+    _logits_per_weight: ClassVar[float] = 0.5
+
+    def __init__(
+        self,
+        radius: float = 10.0,
+        regularization: float | None = None,
+        curvature: str | float = "sharp",
+        virtual_weight: float = 1.0,
+        feature_bound: float | None = None,
+        precision: str = "double",
+    ) -> None:
+        self.radius = radius
+        self.regularization = regularization
+        self.curvature = curvature
+        self.virtual_weight = virtual_weight
+        self.feature_bound = feature_bound
+        self.precision = precision
+
+    def _default_regularization(self, radius: float) -> float:
+        return 1.0 / radius**2
+
+    @property
+    def competes_with(self) -> Competition:
+        """The best weights in a ball, under the log loss."""
+        return Competition("logistic", Ball(self._radius))
+
+    def regret_bound(self, n: int | None = None) -> float:
+        """Theorem 1, with R the largest row so far (or `feature_bound`)."""
+        return bounds.aioli(**self._theorem(n), virtual_weight=self._constants.virtual_weight)
+
+    def _prepare(self, n_features: int, n_classes: int) -> AIOLIConstants:
+        shared = super()._prepare(n_features, n_classes)
+        a = validate.positive("virtual_weight", self.virtual_weight, zero=True)
+        return AIOLIConstants(**vars(shared), virtual_weight=a)
+
+    _learned = ("_numbers",)
+
+    def _begin(self, n_features: int) -> None:
+        super()._begin(n_features)
+        c = self._constants
+        largest = min(self._largest) ** 2
+        self._numbers = np.array(
+            [c.regularization, c.radius, c.code, c.number, c.feature_bound, c.virtual_weight, largest]
+        )
+
+    # For one row Python is what takes time. A plain row (`is_plain_row`, without the call) is learned and forecast by
+    # one compiled call; what is not plain, or not good, goes the long way, which knows the errors. So does what has to
+    # wait for another thread: here is `turns.learns` and `turns.reads` without calls, for a learner that is free. One
+    # call is whole, so nothing has to be done about Ctrl-C.
+
+    @takes_its_turn
+    def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
+        """Learn from one row. (The first needs `classes`, unless a block has been learned before.)"""
+        state: Any = self.__dict__.get("state_")
+        if classes is None and state and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:
+            P, w, tally = state
+            me, turn = get_ident(), turn_of(self)
+            writer = turn.writer
+            if not writer and not turn.waiting:
+                try:
+                    if writer.setdefault(WRITER, me) == me and not turn.readers:
+                        if learn_row(P, w, tally, x, self._labels.code[y], self._numbers):
+                            return
+                except (KeyError, TypeError):  # no class, or label probabilities
+                    pass
+                finally:
+                    if writer and writer[WRITER] == me:
+                        del writer[WRITER]
+        super().learn_one(x, y, classes)
+
+    @takes_its_turn
+    def predict_proba_one(self, x: Any) -> Array:
+        """Probabilities (2,) of one row."""
+        state: Any = self.__dict__.get("state_")
+        if state and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:
+            out = np.empty(2)
+            (P, w, tally), me, turn = state, get_ident(), turn_of(self)
+            readers = turn.readers
+            try:
+                readers.append(me)
+                if not turn.writer and forecast_row(P, w, tally, x, self._numbers, out):
+                    return out
+            finally:
+                readers.remove(me)
+        return super().predict_proba_one(x)
+
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        c = self._constants
+        numbers = (c.regularization, c.radius, c.code, c.number, c.feature_bound, c.virtual_weight)
+        P, w, tally = self.state_
+
+        def row_by_row(t: slice) -> None:
+            run(P, w, tally, X[t], Y[t], weight[t], *numbers, fours(P, tally, len(X[t])), out[t])
+
+        def by_panel(t: slice, panel: panels.Panel) -> int:
+            return run_panel(panel, tally, Y[t], weight[t], *numbers, out[t])
+
+        panels.play(self.state_, X, row_by_row, by_panel)
+
+    def _forecast(self, X: Array, out: Array) -> None:
+        forecast_block(*self.state_, X, self._constants.virtual_weight, out)
+
+
+@inlined_kernel
+def forecast(m: float, q: float, a: float) -> tuple[float, float]:
+    """The margin u with u + a (q/2) tanh(u/2) = m, and T = tanh(u/2)."""
+    return solve_margin(m, tanh_of_half(m), 0.5 * a * q)
+
+
+@inlined_kernel
+def log_loss(margin: float, T: float, y: float) -> float:
+    """The loss of a margin, T the tanh of its half, where the second class has probability y."""
+    return max(margin, 0.0) - y * margin - math.log(0.5 + 0.5 * abs(T))
+
+
+@inlined_kernel
+def lengths(q: float, a: float, T: float, y: float, kappa: float, weight: float) -> tuple[float, float, float, float]:
+    """The quadratic at the forecast, T the tanh of half its margin: its curvature c, how far w goes along v, the growth
+    of the excess, and the size of the terms of that, which their rounding goes by.
+
+    The machine in scalars: p = (1 + T) / 2, p (1 - p) = (1 - T^2) / 4, and e = (forecast margin) - m = -a q T / 2. (The
+    text's b += (eta g.theta - 1) g is twice what its equation (5) gives: docs/errata.md.)
+    """
+    c = 0.25 * weight * kappa * (1.0 - T * T)
+    g = weight * (0.5 * T + (0.5 - y))
+    e = -0.5 * a * q * T
+    shrunk = 1.0 / (1.0 + c * q)
+    step = (c * e - 0.5 * g) * shrunk
+    first, second = e * ((g - c * e) * shrunk), 0.25 * g * q * (g * shrunk)
+    return c, step, first + second, abs(first) + second
+
+
+@inlined_kernel
+def move(w: Array, v: Array, u: Array, q: float, c: float, step: float) -> None:
+    """w += step v, and u is what P is to be folded with."""
+    grown = 1.0 + c * q
+    root = math.sqrt(c / grown)
+    for i in range(w.size):
+        w[i] += step * v[i]
+        u[i] = root * v[i]
+
+
+@inlined_kernel
+def count(
+    tally: Array,
+    weight: float,
+    loss: float,
+    m: float,
+    growth: float,
+    terms: float,
+    square: float,
+    mass: float,
+    shift: float,
+) -> None:
+    """Add a row to all sums."""
+    record(tally, weight, weight * loss, growth, math.sqrt(square))
+    charge(tally, mass, shift, weight * (LOG_2 + abs(m)) + terms)
+
+
+@kernel
+def run(
+    P: Array,
+    w: Array,
+    tally: Array,
+    X: Array,
+    Y: Array,
+    weight: Array,
+    lam: float,
+    radius: float,
+    code: int,
+    number: float,
+    feature_bound: float,
+    a: float,
+    four: Four | None,
+    out: Array,
+) -> None:
+    """The game over a block: forecast, see the label, suffer the loss, update. `four` are P's rows `in_four`, or None,
+    which is known when this is compiled: there are two machines, and neither knows of the other.
+    """
+    if tally[ROOT] != 0.0:
+        run_by_root(P, w, tally, X, Y, weight, lam, radius, code, number, feature_bound, a, out, 0)
+        return
+    v, u, most, per_square = np.empty(w.size), np.zeros(w.size), most_mass(P), 1.0 / lam
+    all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
+    done = X.shape[0]
+    for t in range(X.shape[0]):
+        if four is None:
+            m, square = fold_one(P, u, w, X, t, v)
+        else:
+            m, square = fold_four(P, four, u, w, X, t, v)
+        tanh = tanh_of_half(m)  # here, so that the processor is done with it when v is there
+        q = look_one(v, X, t)
+        margin, T = solve_margin(m, tanh, 0.5 * a * q)
+        size = math.sqrt(square)
+        kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
+        out[t, 0] = -0.5 * margin
+        out[t, 1] = 0.5 * margin
+        if weight[t] == 0.0:
+            u[:] = 0.0
+            continue
+        y = Y[t, 1]
+        c, step, growth, terms = lengths(q, a, T, y, kap, weight[t])
+        mass = all_mass + c * square * per_square
+        if mass > most:
+            u[:] = 0.0
+            done = t
+            break
+        move(w, v, u, q, c, step)
+        record(tally, weight[t], weight[t] * log_loss(margin, T, y), growth, size)
+        all_mass = mass
+        shift += step * step * q
+        energy += weight[t] * (LOG_2 + abs(m)) + terms
+    if four is not None:
+        put_back(P, four)
+    flush_one(P, u)
+    tally[MASS], tally[SHIFT], tally[ENERGY] = all_mass, at_most(shift), at_most(energy)
+    if done < X.shape[0]:
+        begin_root(P, tally)
+        run_by_root(P, w, tally, X, Y, weight, lam, radius, code, number, feature_bound, a, out, done)
+
+
+@kernel
+def run_by_root(
+    S: Array,
+    w: Array,
+    tally: Array,
+    X: Array,
+    Y: Array,
+    weight: Array,
+    lam: float,
+    radius: float,
+    code: int,
+    number: float,
+    feature_bound: float,
+    a: float,
+    out: Array,
+    first: int,
+) -> None:
+    """The same from row `first` on where S is a root of P."""
+    f = np.empty(w.size)
+    for t in range(first, X.shape[0]):
+        m, square = product_one(S, w, X, t, f)
+        q = dot(f, f)
+        margin, T = forecast(m, q, a)
+        size = math.sqrt(square)
+        kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
+        out[t, 0] = -0.5 * margin
+        out[t, 1] = 0.5 * margin
+        if weight[t] == 0.0:
+            continue
+        y = Y[t, 1]
+        c, step, growth, terms = lengths(q, a, T, y, kap, weight[t])
+        shrink(S, w, X[t], f, q, c, step)
+        note_jump(tally, w.size, c * q, c * square / lam)
+        count(tally, weight[t], log_loss(margin, T, y), m, growth, terms, square, c * square / lam, step * step * q)
+        watch(S, tally)
+
+
+@kernel
+def run_panel(
+    panel: panels.Panel,
+    tally: Array,
+    Y: Array,
+    weight: Array,
+    lam: float,
+    radius: float,
+    code: int,
+    number: float,
+    feature_bound: float,
+    a: float,
+    out: Array,
+) -> int:
+    """The same in coefficients of a panel's rows; returns the rows played, which P has digits for.
+
+    Written out a second time, and for one row in `learn_row`: a function with these arrays, inlined or called, would
+    cost `run` a quarter more at d = 20.
+    """
+    C = np.empty((1, panel.omega.size))
+    for t in range(weight.size):
+        coefficients(panel, t, C)
+        c, w, u = C[0], panel.omega, panel.U[t]
+        m, q, square = look_at_one(panel, t, c)
+        margin, T = forecast(m, q, a)
+        size = math.sqrt(square)
+        kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
+        out[t, 0] = -0.5 * margin
+        out[t, 1] = 0.5 * margin
+        if weight[t] == 0.0:
+            continue
+        y = Y[t, 1]
+        bend, step, growth, terms = lengths(q, a, T, y, kap, weight[t])
+        mass = bend * square / lam
+        if tally[MASS] + mass > panel.most_mass or bend * panel.G[t, t] > panel.most_growth:
+            return t
+        move(w, c, u, q, bend, step)
+        note_jump(tally, panel.size, bend * q, mass)
+        count(tally, weight[t], log_loss(margin, T, y), m, growth, terms, square, mass, step * step * q)
+    return weight.size
+
+
+@kernel
+def forecast_block(P: Array, w: Array, tally: Array, X: Array, a: float, out: Array) -> None:
+    """The forecasts of a block of rows, all from the same state."""
+    v = np.empty(w.size)
+    for t in range(X.shape[0]):
+        m, _ = product_one(P, w, X, t, v)
+        q = look_one(v, X, t) if tally[ROOT] == 0.0 else dot(v, v)
+        margin, _ = forecast(m, q, a)
+        out[t, 0] = -0.5 * margin
+        out[t, 1] = 0.5 * margin
+
+
+# One row by one call from Python, which costs about 80 ns for each of its arguments: so `numbers` is one array, the
+# learner's constants and the largest |x|^2, and what can be made here is made here.
+LAM, RADIUS, CODE, NUMBER, BOUND, VIRTUAL, LARGEST = range(7)
+
+
+@kernel
+def learn_row(P: Array, w: Array, tally: Array, x: Array, y: int, numbers: Array) -> bool:
+    """`run` over a row of label y; False, with nothing done, if it is of another length, not finite or too large, or if
+    P has too few digits for it.
+    """
+    if x.size != w.size or tally[ROOT] != 0.0:
+        return False
+    lam, radius, feature_bound, a = numbers[LAM], numbers[RADIUS], numbers[BOUND], numbers[VIRTUAL]
+    v, u = np.empty(w.size), np.empty(w.size)
+    X = x.reshape(1, x.size)
+    m, square = product_one(P, w, X, 0, v)
+    if not square <= numbers[LARGEST]:
+        return False
+    q = look_one(v, X, 0)
+    margin, T = forecast(m, q, a)
+    size = math.sqrt(square)
+    kap = kappa(int(numbers[CODE]), numbers[NUMBER], 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
+    c, step, growth, terms = lengths(q, a, T, float(y), kap, 1.0)
+    mass = tally[MASS] + c * square * (1.0 / lam)
+    if mass > most_mass(P):
+        return False
+    move(w, v, u, q, c, step)
+    record(tally, 1.0, log_loss(margin, T, float(y)), growth, size)
+    tally[MASS] = mass
+    tally[SHIFT] = at_most(tally[SHIFT] + step * step * q)
+    tally[ENERGY] = at_most(tally[ENERGY] + (LOG_2 + abs(m) + terms))
+    flush_one(P, u)
+    return True
+
+
+@kernel
+def forecast_row(P: Array, w: Array, tally: Array, x: Array, numbers: Array, out: Array) -> bool:
+    """The probabilities of a row; False if it is of another length, not finite or too large."""
+    if x.size != w.size:
+        return False
+    v = np.empty(w.size)
+    X = x.reshape(1, x.size)
+    m, square = product_one(P, w, X, 0, v)
+    q = look_one(v, X, 0) if tally[ROOT] == 0.0 else dot(v, v)
+    margin, _ = forecast(m, q, numbers[VIRTUAL])
+    out[0], out[1] = softmax_of_two(-0.5 * margin, 0.5 * margin)
+    return square <= numbers[LARGEST]

@@ -1,0 +1,160 @@
+"""The K x K algebra of one row: the softmax's Hessian, and the small factorisations.
+
+None of it touches the (K-1) d weights, so none of it counts in what a row costs for large d.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from regretless.core.jit import kernel, summing_kernel
+from regretless.core.types import Array
+
+
+@summing_kernel
+def dot(a: Array, b: Array) -> float:
+    """a . b"""
+    total = 0.0
+    for j in range(a.size):
+        total += a[j] * b[j]
+    return total
+
+
+@kernel
+def trace(M: Array) -> float:
+    """The sum of the diagonal."""
+    total = 0.0
+    for i in range(M.shape[0]):
+        total += M[i, i]
+    return total
+
+
+@kernel
+def norm(x: Array) -> float:
+    """|x|"""
+    return math.sqrt(dot(x, x))
+
+
+@kernel
+def distance(z: Array, m: Array, e: Array) -> None:
+    """e = z - m with mean zero."""
+    mean = 0.0
+    for a in range(z.size):
+        e[a] = z[a] - m[a]
+        mean += e[a] / z.size
+    for a in range(z.size):
+        e[a] -= mean
+
+
+@kernel
+def hessian_factor(p: Array, scale: float, L: Array) -> None:
+    """L (K, K-1) with L L^T = scale^2 (diag(p) - p p^T), free of cancellation.
+
+    Column j sets class j against the classes after it: the stick-breaking form of the multinomial
+    covariance. Every entry is a product of probabilities and sums of them, so a probability of
+    1e-300 costs no accuracy; forming diag(p) - p p^T first would lose it.
+    """
+    K = p.size
+    tail = p[K - 1]
+    for j in range(K - 2, -1, -1):
+        after = tail
+        tail += p[j]
+        for a in range(j):
+            L[a, j] = 0.0
+        if after > 0.0:
+            L[j, j] = scale * math.sqrt(p[j] / tail * after)
+            for a in range(j + 1, K):
+                L[a, j] = -(p[a] / after) * L[j, j]
+        else:
+            for a in range(j, K):
+                L[a, j] = 0.0
+
+
+@kernel
+def add_identity_and_factor(M: Array) -> None:
+    """The lower Cholesky factor of I + M, in place, for M positive semi-definite."""
+    for j in range(M.shape[0]):
+        pivot = 1.0 + M[j, j]
+        for k in range(j):
+            pivot -= M[j, k] * M[j, k]
+        M[j, j] = math.sqrt(max(pivot, 1.0))  # exact arithmetic never goes below 1
+        for i in range(j + 1, M.shape[0]):
+            entry = M[i, j]
+            for k in range(j):
+                entry -= M[i, k] * M[j, k]
+            M[i, j] = entry / M[j, j]
+
+
+@kernel
+def forward(M: Array, b: Array) -> None:
+    """b = M^{-1} b for a lower triangular M."""
+    for j in range(b.size):
+        for k in range(j):
+            b[j] -= M[j, k] * b[k]
+        b[j] /= M[j, j]
+
+
+@kernel
+def backward(M: Array, b: Array) -> None:
+    """b = M^{-T} b for a lower triangular M."""
+    for j in range(b.size - 1, -1, -1):
+        b[j] /= M[j, j]
+        for k in range(j):
+            b[k] -= M[j, k] * b[j]
+
+
+@kernel
+def congruence(L: Array, Q: Array, scale: float, LQ: Array, M: Array) -> None:
+    """LQ = scale L^T Q and M = scale L^T Q L."""
+    K, r = L.shape
+    for j in range(r):
+        for a in range(K):
+            entry = 0.0
+            for b in range(j, K):  # L is lower trapezoidal
+                entry += L[b, j] * Q[b, a]
+            LQ[j, a] = scale * entry
+    for i in range(r):
+        for j in range(i + 1):
+            entry = 0.0
+            for b in range(j, K):
+                entry += LQ[i, b] * L[b, j]
+            M[i, j] = entry
+            M[j, i] = entry
+
+
+class Work(NamedTuple):
+    """Room for the K x K algebra of one row, allocated once a block."""
+
+    m: Array  # the leader's logits
+    e: Array  # how far from m the quadratic is taken
+    z: Array  # where it is taken
+    p: Array  # softmax(z)
+    Q: Array  # uncertainty of the logits
+    S: Array  # a second (K, K) matrix
+    L: Array  # factor of the Hessian, (K, r)
+    LQ: Array  # (r, K)
+    M: Array  # (r, r)
+    small: Array  # (r,)
+    vectors: Array  # six more of K numbers
+
+
+@kernel
+def workspace(K: int) -> Work:
+    """Room for K classes."""
+    r = K - 1
+    return Work(
+        np.empty(K),
+        np.empty(K),
+        np.empty(K),
+        np.empty(K),
+        np.empty((K, K)),
+        np.empty((K, K)),
+        np.empty((K, r)),
+        np.empty((r, K)),
+        np.empty((r, r)),
+        np.empty(r),
+        np.empty((6, K)),
+    )

@@ -1,0 +1,430 @@
+r"""Gaussian expectations of the softmax: GAF's forecast
+:math:`p = E\,\mathrm{softmax}(\omega),\ \omega \sim N(m, \Sigma)`.
+
+Two classes are one integral, :math:`E\,\sigma(\mu + s t)` with t standard normal, and three classes are two.
+Both are done by the trapezoidal rule, which converges geometrically for analytic integrands on the line:
+its error is :math:`e^{-2\pi y/h}` for step h and a strip of half-width y free of poles. The sigmoid has its poles at
+:math:`\pm i\pi`, so in t the strip is :math:`\pi/s` and narrow when s is large (this is where Gauss-Hermite
+fails); after integrating by parts,
+
+.. math:: E\,\sigma(\mu + s t) = \int \sigma'(v)\, \Phi((\mu - v)/s)\, dv,
+
+it is :math:`\pi` for every s. More classes are averaged over points.
+
+All functions return *logarithms* of probabilities: a class of probability 1e-5000 still has a finite loss.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from regretless.core.jit import kernel
+from regretless.core.links import sigmoid
+from regretless.core.types import Array
+from regretless.learners.second_order.smoothed_sigmoid import Smoother, log_normal_cdf, log_smoothed, smoothed, smoother
+
+ROOT2 = math.sqrt(2.0)
+ROOT2PI = math.sqrt(2.0 * math.pi)
+GRID = 2000.0  # quarter of the nodes up to which a grid is quicker than a line
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+REACH = 8.0  # deviations on either side of a peak: beyond, e^{-32} of it is left
+NOTHING = -30.0  # a panel whose logarithm is below this, relative to the peak, is left out
+LIKELY = -9.0  # where the logarithm of the integrand is larger than this, it need not be taken
+
+# The double-exponential rule on the unit interval, at steps 1/2, 1/4, 1/8 and 1/16, each with the nodes that the one
+# before lacks: the distance of a node from the nearer end, which both halves share, and its weight at step 1.
+_LEVELS = [np.arange(6) / 2.0, np.arange(1, 12, 2) / 4.0, np.arange(1, 24, 2) / 8.0, np.arange(1, 48, 2) / 16.0]
+_AT = np.concatenate(_LEVELS)
+LAST = np.cumsum([len(level) for level in _LEVELS])
+FROM_END = 1.0 / (1.0 + np.exp(math.pi * np.sinh(_AT)))
+SHARE = 0.25 * math.pi * np.cosh(_AT) / np.cosh(0.5 * math.pi * np.sinh(_AT)) ** 2
+SHARE[0] *= 0.5  # the middle, which both halves have
+
+
+@kernel
+def mean_sigmoid(mu: float, s: float) -> float:
+    """E sigmoid(mu + s t), to 1e-13, for every mu and s >= 0."""
+    if s < 1e-9:
+        return sigmoid(mu)
+    total = 0.0
+    if s <= 1.0:
+        for i in range(-19, 20):
+            t = 0.5 * i
+            total += math.exp(-0.5 * t * t) * sigmoid(mu + s * t)
+        return min(1.0, 0.5 * total / ROOT2PI)
+    for i in range(-76, 77):
+        v = 0.5 * i
+        e = math.exp(-abs(v))
+        total += e / ((1.0 + e) * (1.0 + e)) * math.erfc((v - mu) / (s * ROOT2))
+    return min(1.0, 0.25 * total)
+
+
+@kernel
+def log_mean_sigmoid(mu: float, s: float) -> float:
+    """log E sigmoid(mu + s t) for mu <= 0, to relative precision in the tail too.
+
+    Tilting, E sigmoid(U) = exp(mu + s^2/2) E sigmoid(-U') with U' ~ N(mu + s^2, s^2), turns the far tail
+    mu <= -s^2 into the middle. Between, where the Gaussian itself is the tail, its own logarithm leads.
+    """
+    if mu <= -s * s:
+        return mu + 0.5 * s * s + math.log(mean_sigmoid(-(mu + s * s), s))
+    p = mean_sigmoid(mu, s)
+    if p > 1e-9:
+        return math.log(p)
+    # here s > 1: sum sigma'(v) Phi((mu - v)/s) again, each term relative to Phi(mu/s), down to where both die
+    theta = -mu / (s * s)
+    reach = min(40.0 / (1.0 - theta + 1e-3), 9.0 * s + 40.0)
+    lead = log_normal_cdf(mu / s)
+    total = 0.0
+    v = 40.0
+    while v >= -reach:
+        e = math.exp(-abs(v))
+        total += math.exp(math.log(e / ((1.0 + e) * (1.0 + e))) + log_normal_cdf((mu - v) / s) - lead)
+        v -= 0.5
+    return lead + math.log(0.5 * total)
+
+
+@kernel
+def two_classes(m: Array, Sigma: Array, log_p: Array) -> None:
+    """Exact to 1e-12, by one-dimensional quadrature of the difference of the two logits."""
+    mu = m[1] - m[0]
+    s = math.sqrt(max(0.0, Sigma[0, 0] - 2.0 * Sigma[0, 1] + Sigma[1, 1]))
+    rare = log_mean_sigmoid(-abs(mu), s)
+    common = math.log1p(-math.exp(rare))
+    log_p[1] = rare if mu < 0.0 else common
+    log_p[0] = common if mu < 0.0 else rare
+
+
+@kernel
+def add_softmax(z: Array, top: Array, total: Array) -> None:
+    """Add softmax(z) to running sums kept as total * exp(top), class by class."""
+    high = z[0]
+    for a in range(1, z.size):
+        high = max(high, z[a])
+    lse = 0.0
+    for a in range(z.size):
+        lse += math.exp(z[a] - high)
+    lse = high + math.log(lse)
+    for a in range(z.size):
+        term = z[a] - lse
+        if term > top[a]:
+            total[a] = total[a] * math.exp(top[a] - term) + 1.0
+            top[a] = term
+        else:
+            total[a] += math.exp(term - top[a])
+
+
+@kernel
+def over_points(m: Array, Sigma: Array, H: Array, points: Array, log_p: Array) -> None:
+    """The mean of softmax over m + C t for the rows t of `points`, C C^T = Sigma."""
+    K, r = H.shape
+    C = covariance_root(Sigma, H)
+    z = np.empty(K)
+    top = np.full(K, -np.inf)
+    total = np.zeros(K)
+    for i in range(points.shape[0]):
+        for a in range(K):
+            z[a] = m[a]
+            for j in range(r):
+                z[a] += C[a, j] * points[i, j]
+        add_softmax(z, top, total)
+    for a in range(K):
+        log_p[a] = top[a] + math.log(total[a] / points.shape[0])
+
+
+@kernel
+def covariance_root(Sigma: Array, H: Array) -> Array:
+    """C (K, K-1) with C C^T = H H^T Sigma H H^T: a Cholesky factor in the reduced coordinates, lifted."""
+    K, r = H.shape
+    F = np.zeros((r, r))
+    for i in range(r):
+        for j in range(i + 1):
+            entry = 0.0
+            for a in range(K):
+                for b in range(K):
+                    entry += H[a, i] * Sigma[a, b] * H[b, j]
+            F[i, j] = entry
+    for j in range(r):
+        scale = F[j, j]
+        for k in range(j):
+            F[j, j] -= F[j, k] * F[j, k]
+        if F[j, j] <= 1e-15 * scale:  # a direction without variance
+            for i in range(j, r):
+                F[i, j] = 0.0
+            continue
+        F[j, j] = math.sqrt(F[j, j])
+        for i in range(j + 1, r):
+            for k in range(j):
+                F[i, j] -= F[i, k] * F[j, k]
+            F[i, j] /= F[j, j]
+    C = np.zeros((K, r))
+    for a in range(K):
+        for j in range(r):
+            for k in range(j, r):
+                C[a, j] += H[a, k] * F[k, j]
+    return C
+
+
+@kernel
+def three_classes(m: Array, Sigma: Array, H: Array, log_p: Array) -> None:
+    """Exact to 1e-9, for every covariance."""
+    # principal axes of the covariance in the plane of mean-zero logits
+    xx = xy = yy = 0.0
+    for a in range(3):
+        for b in range(3):
+            xx += H[a, 0] * Sigma[a, b] * H[b, 0]
+            xy += H[a, 0] * Sigma[a, b] * H[b, 1]
+            yy += H[a, 1] * Sigma[a, b] * H[b, 1]
+    angle = 0.5 * math.atan2(2.0 * xy, xx - yy)
+    cos, sin = math.cos(angle), math.sin(angle)
+    middle = 0.5 * (xx + yy)
+    spread = math.hypot(0.5 * (xx - yy), xy)
+    s1 = math.sqrt(max(0.0, middle + spread))
+    # the small eigenvalue as determinant over the large one: the difference middle - spread would cancel
+    large = middle + spread
+    s2 = math.sqrt(max(0.0, (xx / large) * yy - (xy / large) * xy)) if s1 > 0.0 else 0.0
+    C = np.empty((3, 2))
+    for a in range(3):
+        C[a, 0] = s1 * (cos * H[a, 0] + sin * H[a, 1])
+        C[a, 1] = s2 * (cos * H[a, 1] - sin * H[a, 0])
+    h1 = grid_step(max(abs(C[0, 0] - C[1, 0]), abs(C[0, 0] - C[2, 0]), abs(C[1, 0] - C[2, 0])))
+    h2 = grid_step(max(abs(C[0, 1] - C[1, 1]), abs(C[0, 1] - C[2, 1]), abs(C[1, 1] - C[2, 1])))
+    if (7.5 / h1 + 1.0) * (7.5 / h2 + 1.0) < GRID:
+        on_a_grid(m, C, h1, h2, int(7.5 / h1) + 1, int(7.5 / h2) + 1, log_p)
+    else:
+        along_a_line(m, C, log_p)
+
+
+@kernel
+def grid_step(width: float) -> float:
+    """A trapezoidal step for which both the Gaussian and a pole at distance pi/width cost less than 1e-10."""
+    return min(0.65, 0.65 / max(width, 1e-300))
+
+
+@kernel
+def on_a_grid(m: Array, C: Array, h1: float, h2: float, n1: int, n2: int, log_p: Array) -> None:
+    """Three classes with moderate variance: the trapezoidal rule in both directions.
+
+    exp(z) at a node is a product of one factor per direction, so a node costs a division and no exponential.
+    The factor exp(m) stays outside: the sum of a rare class keeps its relative precision.
+    """
+    across = np.empty((3, 2 * n2 + 1))
+    for j in range(2 * n2 + 1):
+        for a in range(3):
+            across[a, j] = math.exp(C[a, 1] * (j - n2) * h2)
+    high = max(m[0], m[1], m[2])
+    e0, e1, e2 = math.exp(m[0] - high), math.exp(m[1] - high), math.exp(m[2] - high)
+    total0 = total1 = total2 = 0.0
+    for i in range(2 * n1 + 1):
+        t1 = (i - n1) * h1
+        g0, g1, g2 = math.exp(C[0, 0] * t1), math.exp(C[1, 0] * t1), math.exp(C[2, 0] * t1)
+        for j in range(2 * n2 + 1):
+            t2 = (j - n2) * h2
+            square = t1 * t1 + t2 * t2
+            if square < 56.0:
+                a0, a1, a2 = g0 * across[0, j], g1 * across[1, j], g2 * across[2, j]
+                weight = math.exp(-0.5 * square) / (e0 * a0 + e1 * a1 + e2 * a2)
+                total0 += weight * a0
+                total1 += weight * a1
+                total2 += weight * a2
+    scale = math.log(h1 * h2 / (2.0 * math.pi)) - high
+    log_p[0] = m[0] + scale + math.log(total0)
+    log_p[1] = m[1] + scale + math.log(total1)
+    log_p[2] = m[2] + scale + math.log(total2)
+    normalise(log_p)
+
+
+@kernel
+def normalise(log_p: Array) -> None:
+    """Make the probabilities sum to 1."""
+    total = 0.0
+    for a in range(log_p.size):
+        total += math.exp(log_p[a])
+    for a in range(log_p.size):
+        log_p[a] -= math.log(total)
+
+
+@kernel
+def along_a_line(m: Array, C: Array, log_p: Array) -> None:
+    """Three classes with large variance: two of them by themselves, and the likeliest by what they leave."""
+    likeliest = 0
+    for k in range(1, 3):
+        if m[k] > m[likeliest]:
+            likeliest = k
+    left = 1.0
+    for k in range(3):
+        if k != likeliest:
+            log_p[k] = log_against_two(k, m, C)
+            left -= math.exp(log_p[k])
+    if left > 0.01:
+        log_p[likeliest] = math.log(left)
+    else:
+        log_p[likeliest] = log_against_two(likeliest, m, C)
+        normalise(log_p)
+
+
+@kernel
+def log_against_two(k: int, m: Array, C: Array) -> float:
+    """The log probability of class k against the other two: one integral along a line.
+
+    With w the difference of the other two logits and u the logit of k above their mean,
+    p_k = E sigmoid(u - log 2 cosh(w/2)). Given w, u is Gaussian: the inner integral is a smoothed sigmoid. The outer
+    integrand in w bends only at w = 0 and where its argument crosses 0, as sharply as the variances are
+    large: those places are made end points of panels, where the double-exponential rule crowds its nodes. It is
+    log-concave, and falls on both sides of its peak like a Gaussian or faster: for a rare class the panels are about
+    that peak, and everything is relative to it.
+    """
+    i, j = (k + 1) % 3, (k + 2) % 3
+    u0 = m[k] - 0.5 * (m[i] + m[j])
+    w0 = m[i] - m[j]
+    cu1 = C[k, 0] - 0.5 * (C[i, 0] + C[j, 0])
+    cu2 = C[k, 1] - 0.5 * (C[i, 1] + C[j, 1])
+    cw1, cw2 = C[i, 0] - C[j, 0], C[i, 1] - C[j, 1]
+    sw = math.hypot(cw1, cw2)
+    slope = 0.0
+    tau = math.hypot(cu1, cu2)
+    if sw > 0.0:
+        slope = cu1 * (cw1 / sw) + cu2 * (cw2 / sw)  # of u in the standardised w
+        tau = abs(cu1 * (cw2 / sw) - cu2 * (cw1 / sw))  # what is left of u's deviation
+    line = Line(u0, w0, slope, sw, smoother(tau))
+    # the panels end where w = 0, and where u0 + slope t - |w|/2 = 0 on either side; and at the peak, which for large
+    # variances is near one of these, and sharper than the search for it is
+    peak = find_peak(line)
+    ends = np.full(6, peak)
+    if sw > 0.0:
+        ends[1] = -w0 / sw
+    if slope != 0.5 * sw:
+        ends[2] = -(u0 - 0.5 * w0) / (slope - 0.5 * sw)
+    if slope != -0.5 * sw:
+        ends[3] = -(u0 + 0.5 * w0) / (slope + 0.5 * sw)
+    top = log_integrand(line, peak)
+    for e in range(1, 4):
+        there = log_integrand(line, ends[e])
+        if there > top:
+            peak, top = ends[e], there
+    ends[4], ends[5] = -np.inf, np.inf
+    for e in range(6):
+        ends[e] = min(max(ends[e], peak - REACH), peak + REACH)
+    ends.sort()
+    p = 0.0
+    for e in range(5):
+        nearer = ends[e + 1] if ends[e + 1] <= peak else ends[e]
+        if ends[e + 1] > ends[e] and log_integrand(line, nearer) - top > NOTHING:
+            p += outer_panel(ends[e], ends[e + 1], line, top)
+    # Jensen: log E softmax_k >= m_k - log sum exp(m + variance/2): a floor where p is lost to rounding
+    high = -np.inf
+    for a in range(3):
+        high = max(high, m[a] + 0.5 * (C[a, 0] ** 2 + C[a, 1] ** 2))
+    floor = m[k] - high - math.log(3.0)
+    return max(top + math.log(p), floor) if p > 0.0 else floor
+
+
+class Line(NamedTuple):
+    """One class against the other two, along the standardised difference t of their logits."""
+
+    u0: float
+    w0: float
+    slope: float
+    sw: float
+    smoother: Smoother  # for what is left of the deviation of u
+
+
+@kernel
+def argument(line: Line, t: float) -> float:
+    """The mean of u - log 2 cosh(w/2) at t."""
+    w = abs(line.w0 + line.sw * t)
+    bend = math.log1p(math.exp(-w)) if w < 37.0 else 0.0
+    return line.u0 + line.slope * t - (0.5 * w + bend)
+
+
+@kernel
+def log_integrand(line: Line, t: float) -> float:
+    """What is integrated over t, less the constant."""
+    return log_smoothed(argument(line, t), line.smoother) - 0.5 * t * t
+
+
+@kernel
+def find_peak(line: Line) -> float:
+    """Where the logarithm of the integrand, which is concave, is largest, to 0.1: by golden section."""
+    # at the peak t is the slope of the rest
+    far = abs(line.slope) + 0.5 * line.sw
+    far = min(far, math.sqrt(-2.0 * min(log_integrand(line, 0.0), 0.0)))
+    lower, upper = -far, far
+    a, b = upper - GOLDEN * (upper - lower), lower + GOLDEN * (upper - lower)
+    at_a = log_integrand(line, a)
+    at_b = log_integrand(line, b)
+    for _ in range(60):
+        if upper - lower < 0.1:
+            break
+        if at_a > at_b:
+            upper, b, at_b = b, a, at_a
+            a = upper - GOLDEN * (upper - lower)
+            at_a = log_integrand(line, a)
+        else:
+            lower, a, at_a = a, b, at_b
+            b = lower + GOLDEN * (upper - lower)
+            at_b = log_integrand(line, b)
+    return 0.5 * (lower + upper)
+
+
+@kernel
+def outer_panel(lower: float, upper: float, line: Line, top: float) -> float:
+    """The double-exponential rule on a panel, for the integrand over exp(top).
+
+    Halving the step squares the error: where it was small, the next step is the last.
+    """
+    width = upper - lower
+    total, before, step, first = 0.0, 0.0, 0.5, 0
+    for last in LAST:
+        for i in range(first, last):
+            from_end = width * FROM_END[i]  # exact even when tiny
+            for t in (lower + from_end, upper - from_end):
+                if top > LIKELY:
+                    total += SHARE[i] * math.exp(-0.5 * t * t - top) * smoothed(argument(line, t), line.smoother)
+                else:
+                    total += SHARE[i] * math.exp(min(log_integrand(line, t) - top, 700.0))
+        found = width * step * total / ROOT2PI
+        off = abs(found - before)
+        if off < 3e-7 * found or (step < 0.25 and off < 1e-7):
+            break
+        before, step, first = found, 0.5 * step, last
+    return found
+
+
+@kernel
+def scramble(x: int) -> int:
+    """Mix the bits of a 32-bit number; every product stays below 2^63."""
+    x &= 0xFFFFFFFF
+    x = (((x >> 16) ^ x) * 0x45D9F3B) & 0xFFFFFFFF
+    x = (((x >> 16) ^ x) * 0x45D9F3B) & 0xFFFFFFFF
+    return (x >> 16) ^ x
+
+
+@kernel
+def uniform(seed: int, round_: int, draw: int) -> float:
+    """A number in (0, 1) that depends on its three arguments alone: there is no generator to save."""
+    return (scramble(scramble(scramble(seed + 1) + round_) + draw) + 0.5) / 4294967296.0
+
+
+@kernel
+def fresh_points(seed: int, round_: int, points: Array) -> None:
+    """Standard normal draws of one round, by Box and Muller."""
+    n, r = points.shape
+    for i in range(n):
+        for j in range(r):
+            index = 2 * (i * r + j)
+            radius = math.sqrt(-2.0 * math.log(uniform(seed, round_, index)))
+            points[i, j] = radius * math.cos(2.0 * math.pi * uniform(seed, round_, index + 1))
+
+
+def sobol_points(n_samples: int, dimension: int, seed: int) -> Array:
+    """Scrambled Sobol points, normal by inversion: the same for all rounds."""
+    sampler = qmc.Sobol(dimension, scramble=True, rng=np.random.default_rng(seed))
+    exponent = math.ceil(math.log2(n_samples))
+    cube = sampler.random_base2(exponent)[:n_samples]
+    return np.ascontiguousarray(ndtri(np.clip(cube, 1e-12, 1.0 - 1e-12)))

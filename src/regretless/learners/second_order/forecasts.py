@@ -1,0 +1,241 @@
+"""The forecast rules: from the leader's forecast m and the uncertainty Q to a forecast.
+
+Each is the optimality condition of a strongly convex problem with at most K unknowns. The solvers here
+converge for every m and every positive semi-definite Q that floating point can hold.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from regretless.core.jit import inlined_kernel, kernel
+from regretless.core.links import softmax
+from regretless.core.types import Array
+from regretless.learners.second_order.algebra import Work, add_identity_and_factor, congruence, hessian_factor
+
+ONE_STEP, TWO_STEPS, THREE_STEPS = 0.2, 0.9, 1.5  # up to these k, so many steps leave an error of 1e-14
+
+
+@inlined_kernel
+def tanh_of_half(m: float) -> float:
+    """tanh(m/2), with no branch for the sign: those of a stream's margins cannot be foreseen."""
+    e = math.exp(-abs(m))
+    return math.copysign((1.0 - e) / (1.0 + e), m)
+
+
+@inlined_kernel
+def solve_margin(m: float, tanh: float, k: float) -> tuple[float, float]:
+    """The root u of u + k tanh(u/2) = m for k >= 0, and T = tanh(u/2); `tanh` is tanh(m/2).
+
+    T solves T = tanh(m/2 - hT) with h = k/2. Unless k is large, all that takes long is in tanh(m/2), which a caller can
+    have ready before k is there. T starts at five terms of its series in h. Padé's fraction N/D for the tanh of the
+    small number hT and the addition theorem give the fraction A/B that T is to be equal to, and Newton's steps lead
+    there, each of which leaves about h^2 times the square of the error before it.
+    """
+    if k > THREE_STEPS:
+        return solve_far_margin(m, k)
+    h = 0.5 * k
+    square = tanh * tanh
+    slope = 1.0 - square
+    second = 2.0 * square - 1.0
+    third = 1.0 - square * (16.0 / 3.0 - 5.0 * square)
+    fourth = -1.0 + square * (31.0 / 3.0 - square * (23.0 - 14.0 * square))
+    T = tanh - h * tanh * slope * (1.0 + h * (second + h * (third + h * fourth)))
+    for _ in range(1 if k <= ONE_STEP else 2 if k <= TWO_STEPS else 3):
+        s = h * T
+        s2 = s * s
+        N = s * (135135.0 + s2 * (17325.0 + s2 * (378.0 + s2)))
+        D = 135135.0 + s2 * (62370.0 + s2 * (3150.0 + s2 * 28.0))
+        A = tanh * D - N
+        B = D - tanh * N
+        T -= (T * B - A) * B / (B * B + h * slope * (D * D - N * N))
+    return m - k * T, T
+
+
+@kernel
+def solve_far_margin(m: float, k: float) -> tuple[float, float]:
+    """`solve_margin` for every k >= 0.
+
+    On [0, |m|] the left side is increasing and concave, and tanh(u/2) <= min(u/2, 1) gives a start below the root: from
+    there Newton's iterates rise to it. (Started at m, Newton cycles once k is large.) With Halley's correction a step
+    leaves at most its cube, and T follows the last one by its Taylor series.
+    """
+    size = abs(m)
+    u = max(size / (1.0 + 0.5 * k), size - k)
+    T = 0.0
+    for _ in range(200):
+        T = tanh_of_half(u)
+        half = 0.5 * (1.0 - T * T)  # the derivative of tanh(u/2)
+        inverse = 1.0 / (1.0 + k * half)
+        step = (u + k * T - size) * inverse
+        bend = -0.5 * k * half * T * step * inverse
+        if bend < 0.1:
+            step *= 1.0 + bend * (1.0 + bend)
+        u -= step
+        if abs(step) <= 2e-5:
+            T -= half * step * (1.0 + 0.5 * T * step)
+            break
+    return math.copysign(u, m), math.copysign(T, m)
+
+
+@kernel
+def solve_pair(a: Array, Q: Array, z: Array, p: Array) -> None:
+    """`solve_logits` for two classes: one unknown, the margin z_1 - z_0."""
+    m = a[1] - a[0] + 0.25 * (Q[0, 0] - Q[1, 1])
+    u, _ = solve_margin(m, tanh_of_half(m), 0.25 * (Q[0, 0] - 2.0 * Q[0, 1] + Q[1, 1]))
+    z[1] = 0.5 * u
+    z[0] = -z[1]
+    softmax(z, p)
+
+
+@kernel
+def leader_logits(a: Array, Q: Array, pi: Array, heat: float, z: Array) -> None:
+    """z = (a - Q pi / 2) / heat, up to a constant: the one that brings a to mean zero, lest its size drown the rest."""
+    mean = 0.0
+    for i in range(a.size):
+        mean += a[i] / a.size
+    for i in range(a.size):
+        z[i] = a[i] - mean
+        for j in range(a.size):
+            z[i] -= 0.5 * Q[i, j] * pi[j]
+        z[i] /= heat
+
+
+@kernel
+def newton_direction(
+    L: Array, LQ: Array, M: Array, residual: Array, direction: Array, rest: Array, small: Array
+) -> float:
+    """direction = -(I + (LQ)^T L^T)^{-1} residual with mean zero; returns its largest entry.
+
+    By Woodbury with M the Cholesky factor of I + L^T Q L, and once more on what is left over: the identity
+    subtracts nearly equal numbers when Q is large.
+    """
+    K, r = L.shape
+    direction[:] = 0.0
+    for _ in range(2):
+        for i in range(K):
+            rest[i] = -residual[i] - direction[i]
+        for j in range(r):
+            along = 0.0
+            for i in range(K):
+                along += L[i, j] * direction[i]
+            for i in range(K):
+                rest[i] -= LQ[j, i] * along
+        for j in range(r):
+            entry = 0.0
+            for i in range(K):
+                entry += L[i, j] * rest[i]
+            for k in range(j):
+                entry -= M[j, k] * small[k]
+            small[j] = entry / M[j, j]
+        for j in range(r - 1, -1, -1):
+            entry = small[j]
+            for k in range(j + 1, r):
+                entry -= M[k, j] * small[k]
+            small[j] = entry / M[j, j]
+        for i in range(K):
+            direction[i] += rest[i]
+            for j in range(r):
+                direction[i] -= LQ[j, i] * small[j]
+    mean = 0.0
+    for i in range(K):
+        mean += direction[i] / K
+    largest = 0.0
+    for i in range(K):
+        direction[i] -= mean
+        largest = max(largest, abs(direction[i]))
+    return largest
+
+
+@kernel
+def step_length(z: Array, direction: Array, p: Array, pi: Array, toward: Array, trial: Array, trial_p: Array) -> float:
+    """A step in (0, 1] at which the slope of the objective along the direction has at least halved."""
+    first = 0.0
+    for i in range(z.size):
+        first += direction[i] * (p[i] - pi[i])
+    lower, upper, step = 0.0, 1.0, 1.0
+    for _ in range(60):
+        for i in range(z.size):
+            trial[i] = z[i] + step * direction[i]
+        softmax(trial, trial_p)
+        slope = 0.0
+        for i in range(z.size):
+            slope += direction[i] * (trial_p[i] - pi[i] - step * toward[i])
+        if abs(slope) <= 0.5 * abs(first) or lower == 1.0:
+            break
+        if slope > 0.0:
+            upper = step
+        else:
+            lower = step
+        step = 0.5 * (lower + upper)
+    return step
+
+
+@kernel
+def solve_logits(a: Array, Q: Array, z: Array, p: Array, work: Work) -> None:
+    """The root z of z = a - (Q/2) softmax(z), up to the all-ones direction, and p = softmax(z).
+
+    The root is z = a - Q pi / 2 at the minimiser pi of the convex G(pi) = pi^T Q pi / 4 + lse(a - Q pi / 2). Damped
+    Newton, the step chosen by the slope of G along the direction (slopes survive rounding where values do
+    not). When Q is large the softmax is nearly an argmax and Newton sees no curvature; so the problem is
+    first solved with softmax(z / heat), and the heat is lowered to 1.
+    """
+    K = a.size
+    if K == 2:
+        solve_pair(a, Q, z, p)
+        return
+    L, LQ, M, small, vectors = work.L, work.LQ, work.M, work.small, work.vectors
+    pi, residual, direction, toward = vectors[0], vectors[1], vectors[2], vectors[3]
+    trial, trial_p = vectors[4], vectors[5]
+    doubt = 0.0
+    for i in range(K):
+        doubt = max(doubt, 0.5 * Q[i, i])
+    pi[:] = 1.0 / K
+    if doubt < 2.0:
+        softmax(a, pi)  # z lies close to a
+    leader_logits(a, Q, pi, 1.0, z)
+    reach = max(doubt, np.max(z) - np.min(z))
+    coolest = max(1.0, 1e-12 * reach)  # below, z / heat would be rounding; p has long settled
+    heat = max(coolest, doubt / 30.0)
+    while True:
+        leader_logits(a, Q, pi, heat, z)
+        enough = (1e-8 if heat == coolest else 0.1) + 1e-15 * reach / heat
+        for _ in range(200):
+            top = np.max(z)
+            for i in range(K):
+                z[i] -= top  # only differences matter, and those of the leading classes are then exact
+            softmax(z, p)
+            leader_logits(a, Q, p, heat, residual)
+            for i in range(K):
+                residual[i] = z[i] - residual[i]
+            mean = 0.0
+            for i in range(K):
+                mean += residual[i] / K
+            for i in range(K):
+                residual[i] -= mean
+            hessian_factor(p, 1.0, L)
+            congruence(L, Q, 0.5 / heat, LQ, M)
+            add_identity_and_factor(M)
+            size = newton_direction(L, LQ, M, residual, direction, trial, small)
+            for i in range(K):  # where the linearised softmax, and so pi, goes with a full step
+                toward[i] = p[i] - pi[i]
+            for j in range(K - 1):
+                along = 0.0
+                for i in range(K):
+                    along += L[i, j] * direction[i]
+                for i in range(K):
+                    toward[i] += L[i, j] * along
+            step = 1.0
+            if size > enough:
+                step = step_length(z, direction, p, pi, toward, trial, trial_p)
+            for i in range(K):
+                z[i] += step * direction[i]
+                pi[i] += step * toward[i]
+            if size <= enough:
+                break
+        if heat == coolest:
+            break
+        heat = max(coolest, heat / 20.0)
+    softmax(z, p)

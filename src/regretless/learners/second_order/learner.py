@@ -1,0 +1,149 @@
+"""What the surrogate classifiers share: their numbers, their checks and their certificate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sklearn.utils.validation import check_is_fitted
+
+from regretless.core import validate
+from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.learner import OnlineClassifier
+from regretless.core.tally import EXCESS, ROWS, WIDEST, require_unit_weights
+from regretless.core.types import Array
+from regretless.learners.second_order import curvature, panels
+from regretless.learners.second_order.rounding import allowance, require_digits
+from regretless.learners.second_order.surrogate import SurrogateState, check, merged, start
+
+PRECISIONS = ("double", "single")
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The numbers a surrogate kernel reads."""
+
+    radius: float
+    regularization: float
+    code: int  # of the curvature's name
+    number: float  # the curvature itself, where it is given as a number
+    feature_bound: float  # 0: each row uses its own norm
+
+
+class SurrogateClassifier(OnlineClassifier):
+    """A classifier that replaces each loss by a quadratic below it (AIOLI, FOLKLORE, GAF)."""
+
+    radius: float
+    regularization: float | None
+    curvature: str | float
+    feature_bound: float | None
+    precision: str = "double"
+    state_: SurrogateState
+    _constants: Constants
+    _one_step = True
+    # Comparators reach logits of size C = radius |x| times this: 1/2 where the weights give the margin z_1 - z_0.
+    _logits_per_weight: ClassVar[float] = 1.0
+
+    @property
+    def _radius(self) -> float:
+        """B of the game that is being played, or of the one to come."""
+        return self._constants.radius if hasattr(self, "_constants") else self.radius
+
+    def _default_regularization(self, radius: float) -> float:
+        raise ValueError(f"regularization=None: {type(self).__name__} has no default of the theory's; give a number.")
+
+    def _prepare(self, n_features: int, n_classes: int) -> Constants:
+        radius = validate.positive("radius", self.radius)
+        bound = 0.0 if self.feature_bound is None else validate.positive("feature_bound", self.feature_bound)
+        lam = self._default_regularization(radius) if self.regularization is None else self.regularization
+        code, number = curvature.rule(self.curvature, n_classes)
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision={self.precision!r} is unknown: choose one of {PRECISIONS}.")
+        return Constants(
+            radius=radius,
+            regularization=validate.positive("regularization", lam),
+            code=code,
+            number=number,
+            feature_bound=bound,
+        )
+
+    def _start(self, n_features: int, n_classes: int) -> SurrogateState:
+        return start((n_classes - 1) * n_features, self._constants.regularization, self.precision == "single")
+
+    @property
+    def _least_rows(self) -> int:
+        return panels.least_rows(self.state_.w.size)
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return ((n_classes - 1) * n_features) ** 2
+
+    def _check_state(self) -> None:
+        check(self.state_, self._constants.regularization, min(self._largest))
+
+    def _merged(self, states: Sequence[Any], common: Any) -> Any:
+        return merged(states, common)
+
+    def _limits(self) -> tuple[float, float]:
+        c = self._constants
+        return c.feature_bound or math.inf, validate.reach(c.regularization)
+
+    def _largest_row(self) -> float:
+        """R: the declared bound, or the largest row so far."""
+        return self._constants.feature_bound or float(self.state_.tally[WIDEST])
+
+    def _matrix(self) -> Array:
+        """P, or a root of it: what rounding has to be looked for in."""
+        return self.state_.P
+
+    def _require_proof(self, refusal: type[ValueError]) -> None:
+        c = self._constants
+        R = self._largest_row()
+        require_digits(self._matrix(), self.state_.tally, refusal)
+        C = c.radius * R * self._logits_per_weight
+        if not curvature.proved(c.code, c.number, C, self._n_classes):
+            sharp = curvature.kappa(curvature.SHARP, 0.0, C, self._n_classes)
+            raise refusal(
+                f"curvature={self._played_with['curvature']!r} is not proved to keep the quadratics below the loss for "
+                f'rows of norm up to {R:.4g} at radius {c.radius:.4g}: use "sharp", or a number up to {sharp:.4g}.'
+            )
+
+    def regret_certificate(self, comparator_norm: float | None = None) -> float:
+        r"""An upper bound on the regret against every comparator of the class (or of a given norm).
+
+        :math:`\lambda |W|^2 + \sum loss - \min_V [\lambda |V|^2 + \sum_s q_s(V)]`: valid because every quadratic
+        :math:`q_s` lies below its loss on the class. No solver and no second pass are involved. Raises
+        `NoCertificate` where the curvature has no proof.
+        """
+        check_is_fitted(self, "state_")
+        self._require_proof(NoCertificate)
+        largest = self.competes_with.domain.largest_norm(self._n_classes)
+        norm = largest
+        if comparator_norm is not None:
+            norm = validate.positive("comparator_norm", comparator_norm, zero=True)
+        if norm > largest * (1 + 1e-12):
+            raise NoCertificate(
+                f"a comparator of norm {norm:.4g} lies outside {self.competes_with.domain}, where the quadratics "
+                "are proved to lie below the loss: use a larger radius."
+            )
+        excess = float(self.state_.tally[EXCESS]) + allowance(self._matrix(), self.state_.tally, merged=self._parts > 1)
+        return self._constants.regularization * norm**2 + excess
+
+    def _theorem(self, n: int | None) -> dict[str, Any]:
+        """What every bound reads: n, d, R, B, lam, and kappa at R."""
+        check_is_fitted(self, "state_")
+        self._require_proof(NoBound)
+        self._require_one_game()
+        require_unit_weights(self.state_.tally)
+        c = self._constants
+        R = self._largest_row()
+        C = c.radius * R * self._logits_per_weight
+        return {
+            "n": int(self.state_.tally[ROWS]) if n is None else n,
+            "n_features": self.n_features_in_,
+            "radius": c.radius,
+            "feature_bound": R,
+            "regularization": c.regularization,
+            "curvature": float(curvature.kappa(c.code, c.number, C, self._n_classes)),
+        }

@@ -1,0 +1,247 @@
+r"""Blocked exact updates: a panel of rows at the speed of matrix products, with the forecasts of row by row.
+
+Row by row a second-order learner streams P through the processor once a row, and for large P memory is what it waits
+for. For b rows at once, let :math:`V_0 = P\,(I \otimes x_s)` for all of them and :math:`G` the products of :math:`V_0`
+with the rows: two matrix products. Within the panel every vector that a row needs is a combination of the rows of
+:math:`V_0`: of :math:`V = P_t\,(I \otimes x_t)` only the coefficients C are kept,
+
+.. math:: C_t = E_t - \sum_i u_i\,(u_i \cdot g_t), \qquad m = m_0 + \omega \cdot g_t, \qquad Q = C_t\,g_t^T,
+
+with :math:`g_t` the rows of G for row t, :math:`u_i` the coefficients of the updates so far and :math:`\omega` those of
+the leader's steps. Updates form linear combinations of V and know nothing of its length, so a learner does with C what
+it would do with V. Labels are consumed one at a time, after each forecast. At the end of the panel
+:math:`P \leftarrow P - U^TU` and :math:`w \leftarrow w + \omega V_0` are matrix products again. The arithmetic is the
+same but for its order: forecasts agree with those of row by row to about 1e-14 of their scale.
+
+Where a root S of P is kept (roots.py), the rows of :math:`F = (I \otimes x_s)^T S` take the place of those of
+:math:`V_0` and :math:`G = FF^T`. With :math:`Y = UF` the panel's updates are
+:math:`S \leftarrow S\,(I - Y^TY)^{1/2} = S - (SY^T)\,(I + (I - YY^T)^{1/2})^{-1}\,Y`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import blas
+
+from regretless.core.interrupts import listen, uninterrupted
+from regretless.core.jit import kernel
+from regretless.core.tally import ROWS
+from regretless.core.types import Array
+from regretless.learners.second_order.algebra import Work, dot
+from regretless.learners.second_order.rounding import ROOT, SPREAD, at_most, inflation, most_mass
+from regretless.learners.second_order.surrogate import lift
+
+# Where panels pay, and how many rows of V_0 they have: more make the products faster and the recursion slower. Times
+# of row by row over those of panels, one thread (the block had 256 rows or more; size = r d):
+#
+#     AIOLI, d             100   150   200   256   300   400   500   700   1000   2000
+#       32 rows of V_0     0.4   0.8   0.9   1.1   1.2   1.6   2.9   3.8    4.3    5.3
+#       64                 0.5   0.8   0.9   1.2   1.4   1.7   3.1   4.3    5.0    6.4
+#      128                 0.4   0.7   0.8   1.1   1.2   1.6   3.1   4.5    5.3    7.0
+#      256                 0.2   0.4   0.5   0.7   0.9   1.2   2.5   3.8    4.8    6.7
+#
+#     K classes, d, K    20, 5  64, 3  20, 10  10, 20  100, 5  64, 10  50, 20
+#       size                80    128     180     190     400     576     950
+#       72 rows of V_0     0.7    0.8     0.9     1.2     3.2     3.1     3.4
+#      144                 0.5    0.5     0.8     0.8     2.8     2.8     3.1
+LEAST_SIZE = 224
+LEAST_ROWS = 32
+RANK, RANK_OF_GROUPS, RANK_OF_LARGE, LARGE = 64, 96, 128, 500
+TILE = 32
+MOST_GROWTH = 1e6
+
+
+class Panel(NamedTuple):
+    """What a panel of b rows knows of P and w; coefficients are ordered row by row, the r copies of a row together."""
+
+    G: Array  # (b r, b r)
+    U: Array  # (b r, b r): coefficients of the updates, a group of r a row
+    omega: Array  # (b r,)
+    m0: Array  # (b, r): W x at the start
+    square: Array  # (b,): |x|^2
+    most_mass: float  # that P has digits for
+    most_growth: float  # of 1 + c q since the panel began: beyond it too many digits of G cancel
+    size: int  # of P
+
+
+def rows_at_once(size: int, r: int) -> int:
+    """The rows of a panel: a power of two, so that longer blocks are cut where shorter ones are."""
+    rank = RANK_OF_LARGE if size >= LARGE else RANK if r == 1 else RANK_OF_GROUPS
+    return max(8, 1 << ((rank // r).bit_length() - 1))
+
+
+def least_rows(size: int) -> int:
+    """See `OnlineLearner._least_rows`: panels are no longer than this."""
+    return RANK_OF_LARGE if size >= LEAST_SIZE else 1
+
+
+def pays(size: int, n_rows: int) -> bool:
+    """Whether panels are faster than row by row."""
+    return size >= LEAST_SIZE and n_rows >= LEAST_ROWS
+
+
+def play(
+    state: Any,
+    X: Array,
+    row_by_row: Callable[[slice], None],
+    by_panel: Callable[[slice, Panel], int],
+) -> None:
+    """The game over a block. `by_panel(rows, panel)` plays the rows of a panel and returns how many there are digits
+    for; the rest of it, and short blocks, are played by `row_by_row(rows)`.
+    """
+    P, w, tally = state
+    if not pays(w.size, X.shape[0]):
+        row_by_row(slice(0, X.shape[0]))
+        return
+    r = w.size // X.shape[1]
+    try:
+        for rows in cuts(X.shape[0], w.size, r):
+            x, root = X[rows], bool(tally[ROOT])
+            V0 = look_ahead_by_root(P, x, r) if root else look_ahead(P, x, r)
+            panel = begin(V0, P, w, x, root)
+            with uninterrupted():
+                before = tally[ROWS]
+                done = by_panel(rows, panel)
+                finish(P, w, V0, panel, root)
+                if root and int(before).bit_length() < int(tally[ROWS]).bit_length():  # see `rounding.watch`
+                    tally[SPREAD] = at_most(tally[SPREAD] + tally[ROWS] * w.size * inflation(P))
+                if not root and (r > 1 or done < len(x)):
+                    mirror(P)
+                if done < len(x):
+                    row_by_row(slice(rows.start + done, rows.stop))
+            listen()
+    finally:
+        if not tally[ROOT]:
+            mirror(P)  # for r = 1 once a block: until then only the upper triangle is kept up, and read
+
+
+def cuts(n_rows: int, size: int, r: int) -> Iterator[slice]:
+    """The rows of each panel."""
+    b = rows_at_once(size, r)
+    for first in range(0, n_rows, b):
+        yield slice(first, min(first + b, n_rows))
+
+
+def look_ahead(P: Array, x: Array, r: int) -> Array:
+    """V_0, (r, b, size): the products of P (for r = 1, of its upper triangle) with every row, copy by copy."""
+    if r == 1:
+        product = blas.dsymm if P.dtype == np.float64 else blas.ssymm
+        symmetric: Array = product(1.0, P.T, x.T.astype(P.dtype, copy=False), lower=1).T[None]
+        return symmetric
+    return look_ahead_by_root(P, x, r)
+
+
+def look_ahead_by_root(S: Array, x: Array, r: int) -> Array:
+    """F, (r, b, size): the products of every row, copy by copy, with S."""
+    (b, d), size = x.shape, S.shape[0]
+    F = np.empty((r, b, size), dtype=S.dtype)
+    for k in range(r):
+        np.matmul(x.astype(S.dtype, copy=False), S[k * d : (k + 1) * d], out=F[k])
+    return F
+
+
+def begin(V0: Array, P: Array, w: Array, x: Array, root: bool) -> Panel:
+    """The panel before its first row."""
+    r, b, _ = V0.shape
+    d, rank = x.shape[1], r * b
+    flat = V0.reshape(rank, -1).astype(np.float64, copy=False)
+    G = np.empty((r, b, r, b))
+    for l in range(r):
+        others = flat[l * b : (l + 1) * b].T if root else x.T
+        G[:, :, l, :] = ((flat if root else flat[:, l * d : (l + 1) * d]) @ others).reshape(r, b, b)
+    return Panel(
+        G=np.ascontiguousarray(G.transpose(1, 0, 3, 2)).reshape(rank, rank),
+        U=np.zeros((rank, rank)),
+        omega=np.zeros(rank),
+        m0=x @ w.reshape(r, d).T,
+        square=np.einsum("ij,ij->i", x, x),
+        most_mass=math.inf if root else float(most_mass(P)),
+        most_growth=MOST_GROWTH if root else math.inf,
+        size=w.size,
+    )
+
+
+def finish(P: Array, w: Array, V0: Array, panel: Panel, root: bool) -> None:
+    """The panel's updates of P, of which the upper triangle is written, or of a root of P, and of w, in place."""
+    r, b, size = V0.shape
+    flat = V0.reshape(r * b, size)
+    move = combination(panel.omega, V0)
+    U = np.ascontiguousarray(panel.U.reshape(-1, b, r).swapaxes(1, 2), dtype=P.dtype).reshape(r * b, r * b) @ flat
+    if not root:
+        w += move
+        subtract = blas.dsyrk if P.dtype == np.float64 else blas.ssyrk
+        subtract(-1.0, U.T, beta=1.0, c=P.T, lower=1, overwrite_c=1)
+        return
+    w += P @ move
+    eigenvalues, vectors = np.linalg.eigh(U.astype(np.float64, copy=False) @ U.T)
+    halved = vectors / (1.0 + np.sqrt(np.maximum(1.0 - eigenvalues, 0.0)))
+    P -= (P @ U.T) @ ((halved @ vectors.T).astype(P.dtype, copy=False) @ U)
+
+
+def combination(omega: Array, V0: Array) -> Array:
+    """omega V_0."""
+    r, b, size = V0.shape
+    found: Array = np.ascontiguousarray(omega.reshape(b, r).T).reshape(-1) @ V0.reshape(r * b, size).astype(omega.dtype)
+    return found
+
+
+@kernel
+def mirror(P: Array) -> None:
+    """The upper triangle to the lower one, tile by tile."""
+    size = P.shape[0]
+    for i0 in range(0, size, TILE):
+        for j0 in range(i0, size, TILE):
+            for i in range(i0, min(i0 + TILE, size)):
+                for j in range(max(j0, i + 1), min(j0 + TILE, size)):
+                    P[j, i] = P[i, j]
+
+
+@kernel
+def coefficients(panel: Panel, t: int, C: Array) -> None:
+    """C = E_t - sum of u_i (u_i . g_t), the coefficients of V for row t; those beyond row t are 0."""
+    r = C.shape[0]
+    for k in range(r):
+        c, g = C[k], panel.G[t * r + k]
+        c[:] = 0.0
+        for i in range(t * r):
+            reach = (i // r + 1) * r
+            u = panel.U[i, :reach]
+            along = dot(u, g[:reach])
+            for j in range(reach):
+                c[j] -= along * u[j]
+        c[t * r + k] = 1.0
+
+
+@kernel
+def look_at_one(panel: Panel, t: int, c: Array) -> tuple[float, float, float]:
+    """m, q and |x|^2 of row t in a panel."""
+    g = panel.G[t, : t + 1]
+    m = panel.m0[t, 0] + dot(panel.omega[: t + 1], g)
+    return m, max(dot(c[: t + 1], g), 0.0), panel.square[t]
+
+
+@kernel
+def look_at(panel: Panel, t: int, C: Array, H: Array, work: Work) -> float:
+    """`look` in a panel: m and Q of row t in `work`; returns |x|."""
+    r = C.shape[0]
+    reach = (t + 1) * r
+    for k in range(r):
+        g = panel.G[t * r + k, :reach]
+        work.small[k] = panel.m0[t, k] + dot(panel.omega[:reach], g)
+        for l in range(k + 1):
+            work.M[k, l] = dot(C[k, :reach], panel.G[t * r + l, :reach])
+    lift(work, H)
+    return math.sqrt(panel.square[t])
+
+
+@kernel
+def variance(panel: Panel, t: int, r: int) -> float:
+    """The trace of Q of row t as it was when the panel began."""
+    total = 0.0
+    for k in range(t * r, (t + 1) * r):
+        total += panel.G[k, k]
+    return total

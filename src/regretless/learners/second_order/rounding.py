@@ -1,0 +1,193 @@
+r"""What rounding can do to a certificate, from a few sums that a game keeps beside the others (docs/rounding.md).
+
+The certificate reads `excess` = losses suffered - minimum of the quadratics, and that minimum is added up row by row
+from :math:`m = w \cdot x` and :math:`q = x^TPx`. Each row's rounding errors move A by at most a relative
+:math:`\rho` and w, in the norm of A, by at most :math:`\rho_w |w|_A`. To first order in the unit roundoff u, with
+errors of rows adding up like those of independent numbers (Higham and Mary, 2019) and a safety factor of 16,
+
+.. math:: \theta = 16\sqrt{\textstyle\sum_t \rho_t^2}, \qquad
+          |\delta\,excess| \le \theta D + 16 \sqrt{n \textstyle\sum_t \rho_{w,t}^2}\sqrt{E D}
+          + u\,(n\,|excess| + 16 L + 16 E),
+
+D the sum of :math:`|w_{t+1} - w_t|_A^2`, E a bound on :math:`|w|_A^2` and L the losses. With N weights and
+:math:`\tau = \sum_i P_{ii}A_{ii} \le N + MASS`, P before a step and A after it: :math:`\rho = u\sqrt N\,\tau` for P,
+:math:`u\sqrt N\sqrt{N\tau}` for its root, and :math:`\rho_w = u\sqrt{N\tau}`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from regretless.core import state_checks
+from regretless.core.jit import inlined_kernel, kernel
+from regretless.core.tally import EXCESS, LOSS, ROWS, TALLIES
+from regretless.core.types import Array
+from regretless.learners.second_order.algebra import dot
+from regretless.learners.second_order.roots import take_root
+
+# MASS = (trace of A) / lam - N, which bounds the condition of A; SHIFT bounds the sum of |step of w|^2 in A's norm;
+# ENERGY + |excess| bounds |w|^2 in that norm and the terms that excess is the sum of; ROOT is 0 as long as P is kept,
+# and from then on 1 + the mass at which a root of P took its place; SPREAD is the sum of N tau over the rows since.
+MASS, SHIFT, ENERGY, ROOT, SPREAD = range(TALLIES, TALLIES + 5)
+SUMS = TALLIES + 5
+
+# P itself is kept up to this mass, in double and in single precision.
+FULL, FULL_IN_SINGLE = 1e7, 1e5
+SAFETY = 16.0
+MOST_UNSURE = 1e-2  # the largest theta at which anything is promised
+LARGEST = 1e300
+MOST_LOST = 1.0  # the most that rounding of the sums themselves may come to
+
+
+@kernel
+def most_mass(P: Array) -> float:
+    """The mass up to which P itself is kept."""
+    return FULL if P.itemsize == 8 else FULL_IN_SINGLE
+
+
+@inlined_kernel
+def at_most(total: float) -> float:
+    """A sum that stays a number, whatever the rows."""
+    return total if abs(total) < LARGEST else LARGEST
+
+
+@inlined_kernel
+def charge(tally: Array, mass: float, shift: float, energy: float) -> None:
+    """Count what a row adds to the sums."""
+    tally[MASS] = at_most(tally[MASS] + mass)
+    tally[SHIFT] = at_most(tally[SHIFT] + shift)
+    tally[ENERGY] = at_most(tally[ENERGY] + energy)
+
+
+@kernel
+def begin_root(P: Array, tally: Array) -> None:
+    """From now on a root of P is kept."""
+    take_root(P)
+    tally[ROOT] = 1.0 + tally[MASS]
+    until = 1.0
+    while until < tally[ROWS] + 1.0:
+        until *= 2.0
+    tally[SPREAD] = at_most(tally[SPREAD] + (until - tally[ROWS]) * P.shape[0] * inflation(P))
+
+
+@kernel
+def watch(S: Array, tally: Array) -> None:
+    """Look at the spread of the rows to come, at every row whose number is a power of two."""
+    rows = int(tally[ROWS])
+    if rows & (rows - 1) == 0:
+        tally[SPREAD] = at_most(tally[SPREAD] + rows * S.shape[0] * inflation(S))
+
+
+@inlined_kernel
+def note_jump(tally: Array, size: int, growth: float, mass: float) -> None:
+    """Count a row of the root form that multiplies A along itself by 1 + growth: tau may be all of the mass."""
+    if growth > 1.0 and tally[ROOT] != 0.0:
+        tally[SPREAD] = at_most(tally[SPREAD] + size * (size + tally[MASS] + mass))
+
+
+@kernel
+def inflation(S: Array) -> float:
+    """tau = sum of P_ii A_ii for P = S S^T: the sum of the variance inflation factors; at most `LARGEST`."""
+    size = S.shape[0]
+    M, scale = np.empty((size, size)), np.empty(size)
+    for i in range(size):
+        scale[i] = math.sqrt(dot(S[i], S[i]))
+        if not scale[i] > 0.0:
+            return LARGEST
+        for j in range(size):
+            M[i, j] = S[i, j] / scale[i]
+    for k in range(size):  # the inverse in place, by elimination with pivots in the column
+        pivot = k
+        for i in range(k + 1, size):
+            if abs(M[i, k]) > abs(M[pivot, k]):
+                pivot = i
+        if M[pivot, k] == 0.0:
+            return LARGEST
+        for j in range(size):
+            M[k, j], M[pivot, j] = M[pivot, j], M[k, j]
+        first = 1.0 / M[k, k]
+        M[k, k] = 1.0
+        for j in range(size):
+            M[k, j] *= first
+        for i in range(size):
+            if i != k:
+                factor = M[i, k]
+                M[i, k] = 0.0
+                for j in range(size):
+                    M[i, j] -= factor * M[k, j]
+    total = 0.0  # swapped columns do not change it
+    for i in range(size):
+        total += dot(M[i], M[i])
+    return at_most(total)
+
+
+def check_matrix(P: Array, tally: Array, first: float, name: str = "P") -> None:
+    """Refuse a matrix and sums that no rows can have led to, P having started as `first` times the identity."""
+    state_checks.within("tally, what rounding goes by", tally[[MASS, SHIFT, ENERGY, SPREAD]], 0.0, math.inf)
+    if not tally[ROOT]:
+        state_checks.within("tally, the mass of A", tally[MASS], 0.0, float(most_mass(P)))
+        state_checks.covariance(name, P, first)
+        return
+    state_checks.within("tally, the mass at which a root was taken", tally[ROOT] - 1.0, 0.0, float(tally[MASS]))
+    for row in P:
+        length = float(np.linalg.norm(row.astype(np.float64)))
+        state_checks.within(
+            f"{name}, a root of the inverse of A", length, 0.0, math.sqrt(first) * (1 + state_checks.ROUNDING)
+        )
+
+
+def covariance(P: Array, tally: Array) -> Array:
+    """P in double precision, whichever of P and its root the array holds."""
+    P = P.astype(np.float64, copy=False)
+    return P @ P.T if tally[ROOT] else P
+
+
+def unsureness(P: Array, tally: Array) -> tuple[float, float]:
+    """theta, and what w may be off by: how far rounding can have moved A and w, relatively."""
+    size, rows = P.shape[0], float(tally[ROWS])
+    unit = SAFETY * float(np.finfo(P.dtype).eps) / 2
+    tau = size + (float(tally[ROOT]) - 1.0 if tally[ROOT] else float(tally[MASS]))  # as long as P itself was kept
+    theta = unit * math.sqrt(size) * (math.sqrt(rows) * tau + math.sqrt(float(tally[SPREAD])))
+    drift = unit * (rows * math.sqrt(size * tau) + math.sqrt(rows * float(tally[SPREAD])))
+    return theta, drift
+
+
+def has_digits(P: Array, tally: Array) -> bool:
+    """Whether rounding is small enough for promises."""
+    return unsureness(P, tally)[0] <= MOST_UNSURE and lost_in_sums(tally) <= MOST_LOST
+
+
+def lost_in_sums(tally: Array) -> float:
+    """How far rounding of the terms and of their sum can have moved `excess`."""
+    excess = abs(float(tally[EXCESS]))
+    terms = float(tally[ROWS]) * excess + 16.0 * (float(tally[LOSS]) + float(tally[ENERGY]))
+    return float(np.finfo(np.float64).eps) / 2 * terms
+
+
+def require_digits(P: Array, tally: Array, refusal: type[ValueError]) -> None:
+    """Refuse a promise where rounding may be larger than it."""
+    remedy = "Scale the features, for example to unit variance"
+    theta, _ = unsureness(P, tally)
+    if not theta <= MOST_UNSURE:
+        raise refusal(
+            f"A has grown to {float(tally[MASS]):.2g} times regularization in {int(tally[ROWS])} rows, along "
+            f"directions that rounding cannot tell apart (relative error up to {theta:.1g}; nothing is promised beyond "
+            f"{MOST_UNSURE:.0e}). {remedy}, drop columns that others determine, or raise regularization"
+            + ('; precision="double" has more digits.' if P.dtype == np.float32 else ".")
+        )
+    lost = lost_in_sums(tally)
+    if not lost <= MOST_LOST:
+        raise refusal(
+            f"forecasts and losses are so large that rounding may move their sum by {lost:.1g}; nothing is promised "
+            f"beyond {MOST_LOST:g}. {remedy}."
+        )
+
+
+def allowance(P: Array, tally: Array, more: float = 0.0, merged: bool = False) -> float:
+    """By how much `excess` may be off; `more` is to be added to SHIFT, which the steps of merging are not in."""
+    theta, drift = unsureness(P, tally)
+    energy = float(tally[ENERGY]) + abs(float(tally[EXCESS]))
+    shift = float(tally[SHIFT]) + more + (energy if merged else 0.0)
+    return theta * shift + drift * math.sqrt(energy * shift) + lost_in_sums(tally)

@@ -1,0 +1,472 @@
+r"""The quadratic machine under every second-order learner (docs/architecture.md).
+
+After each round the loss is replaced by a quadratic that lies below it. Their sum is
+:math:`w^T A w - 2 b^T w + const`; kept are :math:`P = A^{-1}` and the leader :math:`w = P b`, in reduced
+coordinates: r = K - 1 rows of d numbers, because every gradient and Hessian of the softmax annihilates the
+all-ones direction. For a row x, with :math:`I \otimes x` its r copies,
+
+.. math:: V = P\,(I \otimes x), \qquad m = W x, \qquad Q = (I \otimes x)^T P\,(I \otimes x)
+
+are all a forecast needs, and :math:`P \leftarrow P - U^T U` with r rows in U is all an update does.
+
+One pass a row. The rank-r downdate of round t is not applied at once: `fold` applies it while it forms the
+product of round t+1, so P is streamed through the processor once a row. `flush` applies the last one
+at the end of a block. Entry by entry the arithmetic is the same, so blocks of any length give the same bits.
+
+`tally` holds what the run adds up (tally.py, rounding.py); excess = loss suffered - min_V [lam |V|^2 + sum of the
+quadratics]: the certificate but for lam |W|^2. Once P has too few digits, its array holds a root of P (roots.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+
+from regretless.core import state_checks
+from regretless.core.jit import apart_kernel, inlined_kernel, kernel, summing_kernel
+from regretless.core.tally import EXCESS, LOSS, ROWS, UNEVEN
+from regretless.core.types import Array
+from regretless.learners.second_order.algebra import (
+    Work,
+    add_identity_and_factor,
+    congruence,
+    dot,
+    hessian_factor,
+)
+from regretless.learners.second_order.roots import direction, shrink
+from regretless.learners.second_order.rounding import (
+    ENERGY,
+    MASS,
+    ROOT,
+    SHIFT,
+    SPREAD,
+    SUMS,
+    at_most,
+    begin_root,
+    check_matrix,
+    covariance,
+    most_mass,
+)
+
+# What is added to Q, relative to its trace, so that rounding leaves it positive definite; and beyond any sensible Q.
+ROUNDED, ROUNDED_FAR, ABSURD = 1e-15, 1e-10, 1e12
+# A is found from its inverse up to this condition.
+MOST_CONDITION = 1e12
+
+# P of these sizes is folded four rows at a time, in blocks of so many rows (`in_four`): larger ones wait for memory.
+LEAST_IN_FOUR, MOST_IN_FOUR, LEAST_ROWS_IN_FOUR = 8, 256, 32
+
+Four = tuple[Array, Array, Array, Array]
+
+
+class SurrogateState(NamedTuple):
+    """What a second-order learner has learned: two arrays and eleven sums."""
+
+    P: Array  # inverse of A, (r d, r d), or once tally[ROOT] is set a root of it; float32 in single precision
+    w: Array  # minimiser of the surrogate, (r d,)
+    tally: (
+        Array  # ROWS, UNEVEN, LOSS, EXCESS, WIDEST, SCALE of tally.py; MASS, SHIFT, ENERGY, ROOT, SPREAD of rounding.py
+    )
+
+
+def start(size: int, regularization: float, single: bool = False) -> SurrogateState:
+    """No rows yet: A = lam I. P alone may be of single precision: it is nearly all of the memory and of the work."""
+    P: Any = np.eye(size) / regularization
+    return SurrogateState(P=P.astype(np.float32) if single else P, w=np.zeros(size), tally=np.zeros(SUMS))
+
+
+def check(state: Any, regularization: float, largest_row: float) -> None:
+    """Refuse a state that no rows up to that norm can have led to."""
+    state_checks.tally(state.tally)
+    check_matrix(state.P, state.tally, 1.0 / regularization)
+    state_checks.weights("w", state.w, largest_row)
+
+
+def merged(states: Sequence[Any], common: Any) -> Any:
+    r"""The state of all quadratics, of states that went on from a common one (docs/architecture.md).
+
+    Each sum is its minimum plus :math:`(V - w_i)^T A_i (V - w_i)`, and the common past is to count once. So
+    :math:`A = A_0 + \sum (A_i - A_0)`, and with :math:`d_i = w_i - w_0` the minimiser is :math:`w_0 + d`,
+    :math:`A d = \sum A_i d_i`, where the minimum lies :math:`\sum d_i^T A_i d_i - d^T A d` above the sum of what the
+    parts have added to theirs: no constant, which would be large, enters.
+    """
+    past = inverse(covariance(common.P, common.tally))
+    A, pull, rise = past.copy(), np.zeros(common.w.size), 0.0
+    tally = common.tally.copy()
+    added = [ROWS, UNEVEN, LOSS, EXCESS, MASS, SHIFT, ENERGY, SPREAD]
+    for state in states:
+        part, away = inverse(covariance(state.P, state.tally)), state.w - common.w
+        A += part - past
+        pull += part @ away
+        rise += float(away @ part @ away)
+        tally = np.maximum(tally, state.tally)  # sizes; the sums follow
+    for i in added:
+        tally[i] = common.tally[i] + sum(state.tally[i] - common.tally[i] for state in states)
+    P = inverse(A)
+    move = P @ pull
+    tally[EXCESS] -= rise - float(move @ pull)
+    tally[ROOT] = 0.0  # the masses of the parts add up to that of P
+    P = P.astype(common.P.dtype)
+    if tally[MASS] > most_mass(P):
+        begin_root(P, tally)
+    return type(common)(P=P, w=common.w + move, tally=tally)
+
+
+def inverse(M: Array) -> Array:
+    """The inverse of a positive definite matrix, symmetric to the bit."""
+    factor, failed = lapack.dpotrf(M, lower=True)
+    if not failed:
+        lower, failed = lapack.dpotri(factor, lower=True)
+    if failed or M.diagonal().max() * lower.diagonal().max() > MOST_CONDITION:
+        raise ValueError(
+            "these learners cannot be merged: A is too ill-conditioned to be found from its inverse. Scale the "
+            "features, for example to unit variance, or raise regularization."
+        )
+    lower = np.tril(lower)
+    found: Array = lower + np.tril(lower, -1).T
+    return found
+
+
+def helmert(n_classes: int) -> Array:
+    """An orthonormal basis (K, K-1) of the vectors that sum to zero."""
+    H = np.zeros((n_classes, n_classes - 1))
+    for j in range(n_classes - 1):
+        H[: j + 1, j] = -1.0
+        H[j + 1, j] = j + 1.0
+        H[:, j] /= math.sqrt((j + 1.0) * (j + 2.0))
+    return H
+
+
+@kernel
+def product(P: Array, x: Array, V: Array) -> None:
+    """V = P (I ⊗ x), reading P only; given a root S for P, the rows of V are S^T (I ⊗ x)."""
+    r, size = V.shape
+    d = x.size
+    for k in range(r):
+        for i in range(size):
+            V[k, i] = 0.0
+        for j in range(d):
+            for i in range(size):
+                V[k, i] += x[j] * P[k * d + j, i]
+
+
+@kernel
+def fold(P: Array, U: Array, x: Array, V: Array) -> None:
+    """P -= U^T U and V = P (I ⊗ x), in one pass over P."""
+    r, size = V.shape
+    d = x.size
+    last = U.shape[0] - 1
+    for k in range(r):
+        for i in range(size):
+            V[k, i] = 0.0
+        for j in range(d):
+            row = k * d + j
+            for l in range(last):
+                u = U[l, row]
+                for i in range(size):
+                    P[row, i] -= u * U[l, i]
+            u = U[last, row]
+            xj = x[j]
+            for i in range(size):
+                P[row, i] -= u * U[last, i]
+                V[k, i] += xj * P[row, i]
+
+
+@kernel
+def flush(P: Array, U: Array) -> None:
+    """P -= U^T U, and nothing is pending any more."""
+    for row in range(P.shape[0]):
+        for l in range(U.shape[0]):
+            u = U[l, row]
+            for i in range(P.shape[0]):
+                P[row, i] -= u * U[l, i]
+    U[:] = 0.0
+
+
+@kernel
+def product_one(P: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
+    """v = P x for row t, reading P only, or S^T x given a root S for P; returns w.x and |x|^2."""
+    m = 0.0
+    square = 0.0
+    for i in range(v.size):
+        v[i] = 0.0
+    for j in range(v.size):
+        xj = X[t, j]
+        m += w[j] * xj
+        square += xj * xj
+        for i in range(v.size):
+            v[i] += xj * P[j, i]
+    return m, square
+
+
+@kernel
+def four_pay(size: int, n_rows: int) -> bool:
+    """Whether `in_four` is faster than row by row for a block of so many rows."""
+    return LEAST_IN_FOUR <= size <= MOST_IN_FOUR and n_rows >= LEAST_ROWS_IN_FOUR
+
+
+@kernel
+def in_four(P: Array) -> Four:
+    """Rows 0, 4, 8, ... of P as a matrix of their own, and rows 1, 5, 9, ..., and so on; those left over stay in P.
+
+    Four rows are then folded at a time, which reads and writes v once for all four: three quarters to half of the time.
+    They must be arrays of their own, for the compiler has to know that they do not overlap.
+    """
+    d = P.shape[0]
+    A, B = np.empty((d // 4, d), P.dtype), np.empty((d // 4, d), P.dtype)
+    C, D = np.empty((d // 4, d), P.dtype), np.empty((d // 4, d), P.dtype)
+    for h in range(d // 4):
+        for i in range(d):
+            A[h, i] = P[4 * h, i]
+            B[h, i] = P[4 * h + 1, i]
+            C[h, i] = P[4 * h + 2, i]
+            D[h, i] = P[4 * h + 3, i]
+    return A, B, C, D
+
+
+@kernel
+def put_back(P: Array, four: Four) -> None:
+    """The rows of `in_four` into P."""
+    A, B, C, D = four
+    for h in range(A.shape[0]):
+        for i in range(P.shape[0]):
+            P[4 * h, i] = A[h, i]
+            P[4 * h + 1, i] = B[h, i]
+            P[4 * h + 2, i] = C[h, i]
+            P[4 * h + 3, i] = D[h, i]
+
+
+def fours(P: Array, tally: Array, n_rows: int) -> Four | None:
+    """`in_four` where that pays for a block of so many rows."""
+    return in_four(P) if tally[ROOT] == 0.0 and four_pay(P.shape[0], n_rows) else None
+
+
+@inlined_kernel
+def fold_rest(
+    P: Array, u: Array, w: Array, X: Array, t: int, v: Array, first: int, m: float, square: float
+) -> tuple[float, float]:
+    """The rows of P from `first` on, one at a time: v, m = w.x and |x|^2 go on from what they are."""
+    for j in range(first, v.size):
+        xj = X[t, j]
+        uj = u[j]
+        m += w[j] * xj
+        square += xj * xj
+        for i in range(v.size):
+            P[j, i] -= uj * u[i]
+            v[i] += xj * P[j, i]
+    return m, square
+
+
+@inlined_kernel
+def fold_one(P: Array, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
+    """P -= u u^T and v = P x for row t, in one pass over P; returns w.x and |x|^2.
+
+    These two are there long before v is, so that the processor goes on with them while it waits for v. The learners
+    with one number to forecast take the row by its index: a slice of X would cost them, in reference counting alone, a
+    tenth of a row at d = 20.
+    """
+    for i in range(v.size):
+        v[i] = 0.0
+    return fold_rest(P, u, w, X, t, v, 0, 0.0, 0.0)
+
+
+@apart_kernel
+def fold_four(P: Array, four: Four, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
+    """`fold_one` where rows of P are `in_four`: entry by entry the same arithmetic in the same order."""
+    A, B, C, D = four
+    m = 0.0
+    square = 0.0
+    for i in range(v.size):
+        v[i] = 0.0
+    for h in range(A.shape[0]):
+        j = 4 * h
+        x0, x1, x2, x3 = X[t, j], X[t, j + 1], X[t, j + 2], X[t, j + 3]
+        u0, u1, u2, u3 = u[j], u[j + 1], u[j + 2], u[j + 3]
+        m = (((m + w[j] * x0) + w[j + 1] * x1) + w[j + 2] * x2) + w[j + 3] * x3
+        square = (((square + x0 * x0) + x1 * x1) + x2 * x2) + x3 * x3
+        for i in range(v.size):
+            A[h, i] -= u0 * u[i]
+            a = A[h, i]  # as it is kept, be it of single precision
+            B[h, i] -= u1 * u[i]
+            b = B[h, i]
+            C[h, i] -= u2 * u[i]
+            c = C[h, i]
+            D[h, i] -= u3 * u[i]
+            d = D[h, i]
+            v[i] = (((v[i] + x0 * a) + x1 * b) + x2 * c) + x3 * d
+    return fold_rest(P, u, w, X, t, v, 4 * A.shape[0], m, square)
+
+
+@summing_kernel
+def look_one(v: Array, X: Array, t: int) -> float:
+    """q = x^T P x for row t."""
+    q = 0.0
+    for j in range(v.size):
+        q += v[j] * X[t, j]
+    return q
+
+
+@kernel
+def flush_one(P: Array, u: Array) -> None:
+    """`flush` for r = 1."""
+    for j in range(u.size):
+        uj = u[j]
+        for i in range(u.size):
+            P[j, i] -= uj * u[i]
+
+
+@kernel
+def look(V: Array, w: Array, x: Array, H: Array, root: bool, work: Work) -> float:
+    """m = W x and Q = (I ⊗ x)^T P (I ⊗ x), lifted from the r reduced to the K logit coordinates; returns |x|.
+
+    V = P (I ⊗ x), or with `root` the rows S^T (I ⊗ x).
+    """
+    r, d = V.shape[0], x.size
+    trace = 0.0
+    for k in range(r):
+        work.small[k] = dot(w[k * d : (k + 1) * d], x)
+        for l in range(k + 1):
+            work.M[k, l] = dot(V[k], V[l]) if root else dot(V[k, l * d : (l + 1) * d], x)
+        trace += work.M[k, k]
+    if root:  # products of rows of F are positive definite but for their rounding
+        for k in range(r):
+            work.M[k, k] += (ROUNDED if trace < ABSURD else ROUNDED_FAR) * trace
+    lift(work, H)
+    return math.sqrt(dot(x, x))
+
+
+@kernel
+def lift(work: Work, H: Array) -> None:
+    """m and Q in the K logit coordinates, from work.small and the lower triangle of work.M in the r reduced ones."""
+    K, r = H.shape
+    m, Q = work.m, work.Q
+    m[:] = 0.0
+    Q[:] = 0.0
+    for k in range(r):
+        for a in range(K):
+            m[a] += H[a, k] * work.small[k]
+        for l in range(k + 1):
+            entry = work.M[k, l]
+            for a in range(K):
+                for b in range(K):
+                    if l == k:
+                        Q[a, b] += H[a, k] * entry * H[b, k]
+                    else:
+                        Q[a, b] += (H[a, k] * H[b, l] + H[a, l] * H[b, k]) * entry
+
+
+@kernel
+def weigh(
+    y: Array, kappa: float, weight: float, square: float, lam: float, work: Work
+) -> tuple[float, float, float, float]:
+    """The quadratic taken where the probabilities are work.p: what it does to P, w and the sums.
+
+    Returns the growth of `excess` beyond the loss suffered minus the loss at that point, the size of the terms of that,
+    and the row's mass and shift (rounding.py). e = z - m is how far the point lies from the leader's forecast. With
+    S = weight kappa (diag p - p p^T), T = I + S Q and R R^T = T^{-1} S, the Woodbury update is
+
+        P -= V R R^T V^T                     w += V R R^T (e + (y/p) / (2 kappa))
+
+    because the gradient is weight (p - y) = -S (y/p) / kappa: in this form nothing cancels, however large Q
+    is or small p (a probability that underflowed is raised to 1e-300, in place). Left in work.L is R, in
+    work.vectors[0] what w moves by along the rows of V.
+    """
+    K, r = work.L.shape
+    p, e, Q, L, LQ, M = work.p, work.e, work.Q, work.L, work.LQ, work.M
+    coefficients, pulled = work.vectors[0], work.vectors[1]
+    mass = 0.0
+    for a in range(K):
+        p[a] = max(p[a], 1e-300)
+        mass += p[a] * (1.0 - p[a])
+    hessian_factor(p, math.sqrt(weight * kappa), L)
+    congruence(L, Q, 1.0, LQ, M)
+    add_identity_and_factor(M)
+    for a in range(K):  # L becomes R = L M^{-T}, row by row
+        for j in range(r):
+            entry = L[a, j]
+            for k in range(j):
+                entry -= L[a, k] * M[j, k]
+            L[a, j] = entry / M[j, j]
+    growth = 0.0
+    terms = 0.0
+    for a in range(K):
+        coefficients[a] = 0.0
+        pulled[a] = 0.0
+    for j in range(r):
+        toward_point = 0.0
+        toward_label = 0.0
+        for a in range(K):
+            toward_point += L[a, j] * e[a]
+            if y[a] > 0.0:
+                toward_label += L[a, j] * (y[a] / p[a])
+        toward_label /= kappa
+        for a in range(K):
+            coefficients[a] += L[a, j] * (toward_point + 0.5 * toward_label)
+            pulled[a] -= L[a, j] * toward_label  # T^{-1} g
+            term = e[a] * L[a, j] * (toward_label + toward_point)
+            growth -= term
+            terms += abs(term)
+    shift = 0.0
+    for a in range(K):
+        terms += weight * abs(work.m[a])
+        shift += Q[a, a] * coefficients[a] * coefficients[a]
+        for b in range(K):
+            term = 0.25 * weight * (p[a] - y[a]) * Q[a, b] * pulled[b]
+            growth += term
+            terms += abs(term)
+    return at_most(growth), terms, weight * kappa * mass * square / lam, K * shift
+
+
+@kernel
+def apply(V: Array, w: Array, U: Array, H: Array, work: Work) -> None:
+    """Move w by what `weigh` found, and set the rows of U to the columns of V R; the caller folds them into P."""
+    K, r = H.shape
+    size = w.size
+    L, coefficients = work.L, work.vectors[0]
+    for k in range(r):
+        for i in range(size):
+            U[k, i] = 0.0
+    for k in range(r):
+        step = 0.0
+        for a in range(K):
+            step += H[a, k] * coefficients[a]
+        for i in range(size):
+            w[i] += step * V[k, i]
+        for j in range(r):
+            mix = 0.0
+            for a in range(K):
+                mix += H[a, k] * L[a, j]
+            for i in range(size):
+                U[j, i] += mix * V[k, i]
+
+
+@kernel
+def apply_to_root(
+    S: Array, F: Array, w: Array, x: Array, kappa: float, weight: float, H: Array, f: Array, phi: Array, work: Work
+) -> None:
+    """The same where S S^T = P and the rows of F are S^T (I ⊗ x): A grows by one column of the Hessian at a time."""
+    K, r = H.shape
+    d = x.size
+    L, coefficients = work.L, work.vectors[0]
+    f[:] = 0.0
+    for k in range(r):
+        step = 0.0
+        for a in range(K):
+            step += H[a, k] * coefficients[a]
+        for i in range(w.size):
+            f[i] += step * F[k, i]
+    phi[:] = 0.0
+    shrink(S, w, phi, f, 0.0, 0.0, 1.0)  # w += S f
+    hessian_factor(work.p, math.sqrt(weight * kappa), L)
+    for j in range(r):
+        for k in range(r):
+            mix = 0.0
+            for a in range(K):
+                mix += H[a, k] * L[a, j]
+            for i in range(d):
+                phi[k * d + i] = mix * x[i]
+        shrink(S, w, phi, f, direction(S, phi, f), 1.0, 0.0)

@@ -1,0 +1,312 @@
+"""The Vovk-Azoury-Warmuth forecaster: online least squares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from regretless.core import state_checks, validate
+from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.jit import inlined_kernel, kernel
+from regretless.core.learner import LARGEST_TARGET, OnlineRegressor
+from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
+from regretless.core.types import Array
+from regretless.learners.second_order import panels
+from regretless.learners.second_order.algebra import dot
+from regretless.learners.second_order.panels import coefficients, look_at_one
+from regretless.learners.second_order.roots import shrink
+from regretless.learners.second_order.rounding import (
+    ENERGY,
+    MASS,
+    ROOT,
+    SHIFT,
+    SUMS,
+    allowance,
+    at_most,
+    begin_root,
+    charge,
+    most_mass,
+    note_jump,
+    require_digits,
+    watch,
+)
+from regretless.learners.second_order.surrogate import (
+    Four,
+    check,
+    flush_one,
+    fold_four,
+    fold_one,
+    fours,
+    look_one,
+    merged,
+    product_one,
+    put_back,
+)
+from regretless.theory import bounds
+from regretless.theory.domains import Competition, WholeSpace
+
+HIGHEST = SUMS  # one more sum than the others keep: the largest |y|
+
+
+class VovkState(NamedTuple):
+    """What the forecaster has learned."""
+
+    P: Array  # inverse of lam I + sum x x^T, or once tally[ROOT] is set a root of it
+    w: Array  # the ridge solution
+    tally: Array  # the sums of tally.py and rounding.py, and the largest |y|
+
+
+@dataclass(frozen=True)
+class VovkConstants:
+    """The number the kernels read."""
+
+    regularization: float
+
+
+class VovkAzouryWarmuth(OnlineRegressor):
+    r"""Online least squares that is almost as good as the best linear predictor in hindsight.
+
+    The forecast at x is that of the ridge solution which counts x already, with label 0:
+
+    .. math:: \hat y = \theta \cdot x, \quad
+              \theta = \arg\min\ \lambda|\theta|^2 + \sum_s (y_s - \theta \cdot x_s)^2 + (\theta \cdot x)^2,
+
+    that is m / (1 + q) with m the ridge forecast and :math:`q = x^T A^{-1} x`. It is GAF for the squared loss.
+
+    **Guarantee.** For every :math:`\theta`: :math:`\lambda|\theta|^2 + Y^2 d \ln(1 + nR^2/(\lambda d))`, Y and
+    R the largest :math:`|y|` and :math:`|x|`
+    (`regretless.bounds.vovk_azoury_warmuth`). Neither is needed to play.
+
+    Parameters
+    ----------
+    regularization : lambda, the coefficient of :math:`|\theta|^2`. No intercept is added: append a constant column.
+
+    Attributes
+    ----------
+    state_ : `P`, `w` (the ridge solution) and `tally` (rows, rows of weight not 1, loss, excess,
+        largest norm, largest scale, largest target).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from regretless import VovkAzouryWarmuth
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> learner = VovkAzouryWarmuth(regularization=0.1)
+    >>> forecast = learner.predict_then_learn(X, (y - 150) / 100)
+    >>> print(f"{((forecast - (y - 150) / 100) ** 2).mean():.3f}")
+    0.322
+    >>> print(f"regret <= {learner.regret_certificate(comparator_norm=10.0):.2f}")
+    regret <= 18.12
+
+    References
+    ----------
+    Vovk (2001) and Azoury and Warmuth (2001), keys `vovk` and `azoury-warmuth` of REFERENCES.bib.
+    """
+
+    state_: VovkState
+    _constants: VovkConstants
+    _one_step = True
+
+    def __init__(self, regularization: float = 1.0) -> None:
+        self.regularization = regularization
+
+    def _prepare(self, n_features: int, n_classes: int) -> VovkConstants:
+        return VovkConstants(validate.positive("regularization", self.regularization))
+
+    def _start(self, n_features: int, n_classes: int) -> VovkState:
+        lam = self._constants.regularization
+        return VovkState(P=np.eye(n_features) / lam, w=np.zeros(n_features), tally=np.zeros(SUMS + 1))
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return n_features**2
+
+    def _check_state(self) -> None:
+        check(self.state_, self._constants.regularization, min(self._largest))
+        state_checks.weights("w", self.state_.w, 1.0, most=state_checks.LARGEST_SQUARED)
+        state_checks.within("tally, the largest target", self.state_.tally[HIGHEST], 0.0, LARGEST_TARGET)
+
+    def _merged(self, states: Sequence[Any], common: Any) -> Any:
+        return merged(states, common)
+
+    def _limits(self) -> tuple[float, float]:
+        return math.inf, validate.reach(self._constants.regularization)
+
+    @property
+    def competes_with(self) -> Competition:
+        """Every linear predictor, under the squared loss."""
+        return Competition("squared", WholeSpace())
+
+    def regret_certificate(self, comparator_norm: float | None = None) -> float:
+        """The regret against any weights of the given norm is at most this (equal to it for the ridge solution)."""
+        check_is_fitted(self, "state_")
+        if comparator_norm is None:
+            raise NoCertificate(
+                "this learner competes with all linear predictors, and its regret grows with their "
+                "norm: give comparator_norm."
+            )
+        require_digits(self.state_.P, self.state_.tally, NoCertificate)
+        size = validate.positive("comparator_norm", comparator_norm, zero=True)
+        excess = float(self.state_.tally[EXCESS]) + allowance(self.state_.P, self.state_.tally, merged=self._parts > 1)
+        return self._constants.regularization * size**2 + excess
+
+    def regret_bound(self, n: int | None = None, comparator_norm: float | None = None) -> float:
+        """The theorem, with R and Y the largest row and target so far."""
+        check_is_fitted(self, "state_")
+        tally = self.state_.tally
+        if comparator_norm is None:
+            raise NoBound("the bound grows with the comparator's norm: give comparator_norm.")
+        self._require_one_game()
+        require_unit_weights(tally)
+        require_digits(self.state_.P, tally, NoBound)
+        return bounds.vovk_azoury_warmuth(
+            int(tally[ROWS]) if n is None else n,
+            n_features=self.n_features_in_,
+            comparator_norm=validate.positive("comparator_norm", comparator_norm, zero=True),
+            feature_bound=float(tally[WIDEST]),
+            label_bound=float(tally[HIGHEST]),
+            regularization=self._constants.regularization,
+        )
+
+    @property
+    def _least_rows(self) -> int:
+        return panels.least_rows(self.state_.w.size)
+
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        P, w, tally = self.state_
+        lam = self._constants.regularization
+
+        def row_by_row(t: slice) -> None:
+            run(P, w, tally, X[t], Y[t], weight[t], lam, fours(P, tally, len(X[t])), out[t])
+
+        def by_panel(t: slice, panel: panels.Panel) -> int:
+            return run_panel(panel, tally, Y[t], weight[t], lam, out[t])
+
+        panels.play(self.state_, X, row_by_row, by_panel)
+
+    def _forecast(self, X: Array, out: Array) -> None:
+        forecast_block(*self.state_, X, out)
+
+
+@inlined_kernel
+def lengths(m: float, q: float, y: float, weight: float) -> tuple[float, float]:
+    """How far w goes along v when weight (y - theta.x)^2 is added, and how much the minimum of the sum rises."""
+    step = weight * (y - m) / (1.0 + weight * q)
+    return step, step * (y - m)
+
+
+@inlined_kernel
+def move(w: Array, v: Array, u: Array, q: float, weight: float, step: float) -> None:
+    """w += step v, and u is what P is to be folded with."""
+    root = math.sqrt(weight / (1.0 + weight * q))
+    for i in range(w.size):
+        w[i] += step * v[i]
+        u[i] = root * v[i]
+
+
+@inlined_kernel
+def count(
+    tally: Array, weight: float, y: float, forecast: float, rise: float, square: float, mass: float, shift: float
+) -> None:
+    """Add a row to all sums."""
+    loss = weight * (y - forecast) ** 2
+    record(tally, weight, loss, loss - rise, math.sqrt(square))
+    charge(tally, mass, shift, weight * y * y)
+    tally[HIGHEST] = max(tally[HIGHEST], abs(y))
+
+
+@kernel
+def run(
+    P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, lam: float, four: Four | None, out: Array
+) -> None:
+    """The game over a block: forecast, see the target, suffer the loss, update. `four`: see AIOLI's."""
+    if tally[ROOT] != 0.0:
+        run_by_root(P, w, tally, X, Y, weight, lam, out, 0)
+        return
+    v, u, most, per_square = np.empty(w.size), np.zeros(w.size), most_mass(P), 1.0 / lam
+    all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
+    done = X.shape[0]
+    for t in range(X.shape[0]):
+        if four is None:
+            m, square = fold_one(P, u, w, X, t, v)
+        else:
+            m, square = fold_four(P, four, u, w, X, t, v)
+        q = look_one(v, X, t)
+        out[t] = m / (1.0 + q)
+        if weight[t] == 0.0:
+            u[:] = 0.0
+            continue
+        mass = all_mass + weight[t] * square * per_square
+        if mass > most:
+            u[:] = 0.0
+            done = t
+            break
+        step, rise = lengths(m, q, Y[t], weight[t])
+        move(w, v, u, q, weight[t], step)
+        loss = weight[t] * (Y[t] - out[t]) ** 2
+        record(tally, weight[t], loss, loss - rise, math.sqrt(square))
+        tally[HIGHEST] = max(tally[HIGHEST], abs(Y[t]))
+        all_mass = mass
+        shift += step * step * q
+        energy += weight[t] * Y[t] * Y[t]
+    if four is not None:
+        put_back(P, four)
+    flush_one(P, u)
+    tally[MASS], tally[SHIFT], tally[ENERGY] = all_mass, at_most(shift), at_most(energy)
+    if done < X.shape[0]:
+        begin_root(P, tally)
+        run_by_root(P, w, tally, X, Y, weight, lam, out, done)
+
+
+@kernel
+def run_by_root(
+    S: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, lam: float, out: Array, first: int
+) -> None:
+    """The same from row `first` on where S is a root of P."""
+    f = np.empty(w.size)
+    for t in range(first, X.shape[0]):
+        m, square = product_one(S, w, X, t, f)
+        q = dot(f, f)
+        out[t] = m / (1.0 + q)
+        if weight[t] == 0.0:
+            continue
+        step, rise = lengths(m, q, Y[t], weight[t])
+        shrink(S, w, X[t], f, q, weight[t], step)
+        note_jump(tally, w.size, weight[t] * q, weight[t] * square / lam)
+        count(tally, weight[t], Y[t], out[t], rise, square, weight[t] * square / lam, step * step * q)
+        watch(S, tally)
+
+
+@kernel
+def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, lam: float, out: Array) -> int:
+    """The same in coefficients of a panel's rows; returns the rows played, which P has digits for."""
+    C = np.empty((1, panel.omega.size))
+    for t in range(weight.size):
+        coefficients(panel, t, C)
+        c, w, u = C[0], panel.omega, panel.U[t]
+        m, q, square = look_at_one(panel, t, c)
+        out[t] = m / (1.0 + q)
+        if weight[t] == 0.0:
+            continue
+        mass = weight[t] * square / lam
+        if tally[MASS] + mass > panel.most_mass or weight[t] * panel.G[t, t] > panel.most_growth:
+            return t
+        step, rise = lengths(m, q, Y[t], weight[t])
+        move(w, c, u, q, weight[t], step)
+        note_jump(tally, panel.size, weight[t] * q, mass)
+        count(tally, weight[t], Y[t], out[t], rise, square, mass, step * step * q)
+    return weight.size
+
+
+@kernel
+def forecast_block(P: Array, w: Array, tally: Array, X: Array, out: Array) -> None:
+    """The forecasts of a block of rows, all from the same state."""
+    v = np.empty(w.size)
+    for t in range(X.shape[0]):
+        m, _ = product_one(P, w, X, t, v)
+        q = look_one(v, X, t) if tally[ROOT] == 0.0 else dot(v, v)
+        out[t] = m / (1.0 + q)

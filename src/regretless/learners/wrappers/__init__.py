@@ -1,0 +1,1 @@
+"""Estimators that run a learner: online to batch, and shards on several processes."""

@@ -1,0 +1,272 @@
+"""OnlineToBatch: from a learner of a stream to a predictor for fresh rows."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_regressor
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+
+from regretless.core import validate
+from regretless.core.errors import NoBound
+from regretless.core.interrupts import uninterrupted
+from regretless.core.labels import Labels
+from regretless.core.learner import OnlineLearner
+from regretless.core.turns import TakesTurns, reads
+from regretless.core.types import Array
+
+METHODS = ("random", "average", "last", "suffix")
+
+
+def _offers(name: str) -> Callable[[OnlineToBatch], bool]:
+    """Whether the learner has this verb."""
+    return lambda estimator: hasattr(getattr(estimator, "learner_", estimator.base), name)
+
+
+class OnlineToBatch(TakesTurns, BaseEstimator):
+    r"""One predictor for fresh rows, out of the n of a run: what a stream has taught, as a scikit-learn estimator.
+
+    `fit` runs the learner once over the rows, in the order given. Row t is forecast by the learner of the t - 1 rows
+    before it; these n forecasters become one:
+
+    - "random": that of a row :math:`\tau` drawn uniformly from 1, ..., n. One copy is kept at a time: row t replaces it
+      with probability 1/t, so that n need not be known (`partial_fit`). The rows where this happens are drawn by skips,
+      :math:`t' = 1 + \lfloor t/U \rfloor` with U uniform, about ln n of them, and the run goes on in blocks between.
+    - "average": the mean of the n weights. For proper learners, whose forecasts are linear: by Jensen it is as good.
+    - "suffix": the mean of the last half of the weights.
+    - "last": what has learned all rows.
+
+    A learner that is improper, such as `AIOLI`, solves its own problem anew at each fresh row: "random" and "last" keep
+    its whole state.
+
+    **Guarantee.** For independent rows of one distribution, "random" and "average" have an expected excess risk over
+    the best comparator of at most the regret bound divided by n: row t is fresh to the learner of those before it
+    ([AIOLI]_ Corollary 6, [FOLKLORE]_ section 4.3). `excess_risk_bound()` is that number. "last" and "suffix" are often
+    better and have no such proof.
+
+    Parameters
+    ----------
+    base : the learner. It is not touched: a clone learns.
+    method : "random", "average", "suffix" or "last".
+    random_state : seed of the random row. The draws depend on it and on the row, so there is no generator to keep.
+
+    Attributes
+    ----------
+    learner_ : the learner of all rows.
+    kept_ : the learner that forecasts, which can be saved (`kept_.save(path)`); None where weights are averaged.
+    weights_ : the averaged weights, as the learner keeps them; None where a state is kept.
+    n_rows_ : rows learned (of weight above 0).
+    n_rows_kept_ : the rows that the kept learner has learned; where weights are averaged, how many of them.
+    classes_, n_features_in_ : those of the learner.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regretless import AIOLI, OnlineToBatch
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 5)) / np.sqrt(5)
+    >>> y = rng.random(3000) < 1 / (1 + np.exp(-X @ [3, -3, 2, 0, 1]))
+    >>> model = OnlineToBatch(AIOLI(radius=5.0), random_state=1).fit(X[:2000], y[:2000])
+    >>> p = model.predict_proba(X[2000:])
+    >>> print(model.n_rows_kept_, f"{-np.log(np.where(y[2000:], p[:, 1], p[:, 0])).mean():.4f}")
+    683 0.4454
+    >>> print(f"expected excess risk <= {model.excess_risk_bound():.4f}")
+    expected excess risk <= 0.0791
+
+    References
+    ----------
+    .. [AIOLI] Jézéquel, Gaillard and Rudi (2020), key `aioli` of REFERENCES.bib.
+    .. [FOLKLORE] Agarwal, Kale and Zimmert (2022), key `folklore`.
+    """
+
+    learner_: Any
+    kept_: Any
+    weights_: Array | None
+    n_rows_: int
+    n_rows_kept_: int
+    _next_row: int  # the next to be kept, counted from 1
+
+    def __init__(self, base: OnlineLearner, method: str = "random", random_state: int = 0) -> None:
+        self.base = base
+        self.method = method
+        self.random_state = random_state
+
+    # ------------------------------------------------------------------ learning
+
+    def fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Forget everything, run once over the rows in the order given, and keep one predictor."""
+        return self._learn(X, y, classes, sample_weight, fresh=True)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go on with more rows. The first call needs `classes` if its rows do not show them all."""
+        if self.method == "suffix":
+            raise ValueError('method="suffix": where the last half begins is known at the end alone. Use fit.')
+        return self._learn(X, y, classes, sample_weight, fresh=not hasattr(self, "learner_"))
+
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, fresh: bool) -> Self:
+        before = dict(vars(self))
+        try:
+            if fresh:
+                self._begin(y, sample_weight)
+                if y is not None and not is_regressor(self.base):
+                    classes = Labels.of(y, classes).classes  # that the learner might otherwise wait for
+            learned = self.n_rows_
+            with self._stops():
+                self.learner_._play(X, y, classes, sample_weight, keep=False)
+            self._conclude()
+        except BaseException:
+            if fresh or self.n_rows_ == learned:
+                self.__dict__.clear()
+                self.__dict__.update(before)
+            else:  # of the rows, the first ones were learned
+                self._conclude()
+            raise
+        return self
+
+    def _conclude(self) -> None:
+        """Say what was learned."""
+        if self.method == "last" or self.n_rows_ == 0:
+            self.kept_, self.n_rows_kept_ = self.learner_, self.n_rows_
+        self.n_features_in_ = self.learner_.n_features_in_
+        for name in ("feature_names_in_", "classes_"):
+            if hasattr(self.learner_, name):
+                setattr(self, name, getattr(self.learner_, name))
+
+    def _begin(self, y: Any, sample_weight: Any) -> None:
+        if not isinstance(self.base, OnlineLearner):
+            raise ValueError(f"base={self.base!r}: give one of regretless's learners, such as AIOLI().")
+        if self.method not in METHODS:
+            raise ValueError(f"method={self.method!r} is unknown: choose one of {METHODS}.")
+        validate.whole("random_state", self.random_state, 0)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        self.learner_ = clone(self.base)
+        self.kept_, self.weights_, self.n_rows_, self.n_rows_kept_ = None, None, 0, 0
+        self._next_row = 1
+        if self.method == "last":
+            self._next_row = sys.maxsize
+        elif self.method == "suffix" and y is not None:
+            n = _num_samples(y)
+            self._next_row = int(np.count_nonzero(validate.weights(sample_weight, n))) // 2 + 1
+
+    @contextmanager
+    def _stops(self) -> Iterator[None]:
+        """A run that stops before every row at which something is kept."""
+        learner, loop = self.learner_, type(self.learner_)._inner_loop
+        run = getattr(learner, loop)
+
+        @uninterrupted()
+        def with_stops(X: Any, Y: Array, weight: Array, out: Array, *more: Any) -> None:
+            counted = np.flatnonzero(weight)  # a row of weight 0 is a row left out
+            at = 0
+            while self._next_row <= self.n_rows_ + counted.size:
+                stop = int(counted[self._next_row - self.n_rows_ - 1])
+                if stop > at:
+                    run(X[at:stop], Y[at:stop], weight[at:stop], out[at:stop], *more)
+                at = stop
+                self._keep(self._next_row)
+            run(X[at:], Y[at:], weight[at:], out[at:], *more)
+            self.n_rows_ += int(counted.size)
+
+        setattr(learner, loop, with_stops)
+        try:
+            yield
+        finally:
+            vars(learner).pop(loop, None)
+
+    def _keep(self, t: int) -> None:
+        """Keep the learner of the t - 1 rows so far, or its weights, and say before which row that is next."""
+        if self.method == "random":
+            own = copy.copy(self.learner_)
+            vars(own).pop(type(own)._inner_loop, None)
+            self.kept_, self.n_rows_kept_ = copy.deepcopy(own), t - 1
+            u = 1.0 - np.random.default_rng([int(self.random_state), t]).random()  # in (0, 1]
+            self._next_row = 1 + math.floor(t / u)
+            return
+        weights = self.learner_._iterate()
+        if weights is None:
+            raise ValueError(
+                f"method={self.method!r} is for learners whose forecasts are linear in the row, and those of "
+                f'{type(self.learner_).__name__} are no function of weights alone. Use method="random" or "last".'
+            )
+        self.n_rows_kept_ += 1
+        self.weights_ = np.zeros_like(weights) if self.weights_ is None else self.weights_
+        self.weights_ += (weights - self.weights_) / self.n_rows_kept_
+        self._next_row = t + 1
+
+    # ------------------------------------------------------------------ forecasts
+
+    def _predictor(self, X: Any) -> Any:
+        """The learner that forecasts."""
+        check_is_fitted(self, "learner_")
+        if len(getattr(X, "shape", ())) == 2:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        if self.weights_ is None:
+            return self.kept_
+        learner, weights = copy.copy(self.learner_), self.weights_
+        learner._forecast = lambda X, out: learner._forecast_by(weights, X, out)
+        return learner
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class, or the number, of each row."""
+        found: np.ndarray = self._predictor(X).predict(X)
+        return found
+
+    @available_if(_offers("predict_proba"))
+    @reads
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities (n, K), columns in the order of `classes_`."""
+        found: Array = self._predictor(X).predict_proba(X)
+        return found
+
+    @available_if(_offers("decision_function"))
+    @reads
+    def decision_function(self, X: Any) -> Array:
+        """The margin (n,) of the second class for two classes, else scores (n, K)."""
+        found: Array = self._predictor(X).decision_function(X)
+        return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy, or the coefficient of determination for numbers."""
+        kind = RegressorMixin if is_regressor(self) else ClassifierMixin
+        return float(kind.score(self, X, y, sample_weight))
+
+    # ------------------------------------------------------------------ what it promises
+
+    def excess_risk_bound(self, comparator_norm: float | None = None) -> float:
+        """The expected excess risk over the best comparator is at most this, for independent rows of one distribution.
+
+        The learner's regret bound for the n rows, divided by n; in the loss of `base.competes_with`. The expectation is
+        over the rows and the random one. Where the learner declares no bound on the rows, the theorem is used with
+        the largest one met, and the number is then itself a draw: its expectation is the bound.
+        """
+        check_is_fitted(self, "learner_")
+        if self.method not in ("random", "average"):
+            raise NoBound(
+                f'method={self.method!r} has no theorem: the regret is of all forecasters of the run. Use "random", or '
+                'for proper learners "average".'
+            )
+        if hasattr(self.learner_, "mistake_bound"):
+            raise NoBound("the Perceptron's mistakes are bounded by the hinge loss of others: that is no excess risk.")
+        if self.n_rows_ == 0:
+            raise NoBound("no row was learned.")
+        asks = "comparator_norm" in inspect.signature(self.learner_.regret_bound).parameters
+        return (
+            float(self.learner_.regret_bound(**({"comparator_norm": comparator_norm} if asks else {}))) / self.n_rows_
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.base, OnlineLearner):
+            of_base = self.base.__sklearn_tags__()
+            for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags", "input_tags"):
+                setattr(tags, name, getattr(of_base, name))
+        return tags

@@ -1,0 +1,184 @@
+"""Parquet and Arrow files: columns that know their types, batch by batch."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regretless.streams.kinds import Bad, finite
+from regretless.streams.sources import MOST_CELLS, SAMPLE, is_path
+from regretless.streams.tables import Chunk, Table
+from regretless.streams.witness import Witness
+
+LARGEST_COLUMN = 1 << 28  # bytes of a column in a row group that is well compressed
+LARGEST_RATIO = 200  # of inflation
+
+
+class ArrowTable(Table):
+    """Record batches and their schema."""
+
+    unit = "row"
+
+    def __init__(self, schema: Any, batches: Iterator[Any], witness: Witness | None) -> None:
+        self.schema = schema
+        self.names: list[str] = list(schema.names)
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
+        if twice:
+            raise ValueError(f"column {twice[0]!r} is there twice: give each a name of its own.")
+        self.batches = batches
+        self.witness = witness
+
+    def chunks(self, rows: int) -> Iterator[Chunk]:
+        """Batches, cut where they are longer."""
+        read = 0
+        rows = max(1, min(rows, MOST_CELLS // max(1, len(self.names))))
+        for batch in self.batches:
+            if self.witness is not None:
+                self._show(batch)
+            for start in range(0, batch.num_rows, rows):
+                some = batch.slice(start, rows)
+                places = np.arange(read + 1, read + 1 + some.num_rows)
+                read += some.num_rows
+                columns = dict(zip(self.names, some.columns, strict=True))
+                yield Chunk(columns, places, read, partial(_row, some), [], read >= SAMPLE)
+
+        if self.witness is not None:
+            self.witness.end()
+
+    def _show(self, batch: Any) -> None:
+        """Let the witness see a batch; dictionaries are not part of one, so their values are."""
+        import pyarrow as pa
+
+        columns = [
+            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns
+        ]
+        plain = pa.record_batch(columns, names=self.names)
+        assert self.witness is not None
+        self.witness.see(plain.serialize(), batch.num_rows)
+
+    def guess(self, parts: list[Any]) -> str:
+        """By the type."""
+        return _kind(parts[0].type) if parts else "number"
+
+    def guess_label(self, parts: list[Any]) -> str:
+        """By the type."""
+        import pyarrow as pa
+
+        return "whole" if parts and pa.types.is_integer(parts[0].type) else self.guess(parts)
+
+    def convert(self, part: Any, kind: str) -> tuple[Any, Bad]:
+        """Casts; a file that says one type and is declared another is an error for the whole column."""
+        import pyarrow as pa
+
+        none = np.zeros(len(part), dtype=bool)
+        if pa.types.is_dictionary(part.type):
+            part = part.dictionary_decode()
+        if kind == "category":
+            return part.cast(pa.string()), none
+        if _kind(part.type) == "category":
+            raise ValueError(f"columns: one of type {part.type} is said to be {kind!r}; say 'category'.")
+        if kind == "whole":
+            return part.cast(pa.int64()), none
+        if _kind(part.type) == "time":
+            part = _seconds(part)
+        return finite(part.cast(pa.float64(), safe=False))
+
+    def shown(self, part: Any, i: int) -> str:
+        """The value."""
+        return str(part[i].as_py())
+
+
+def _row(batch: Any, i: int) -> str:
+    return str(batch.slice(i, 1).to_pylist()[0])
+
+
+def open_parquet(source: Any, rows: int, witness: Witness | None = None) -> ArrowTable:
+    """A Parquet file, of which no more than a row group is in memory."""
+    from pyarrow import parquet
+
+    file = parquet.ParquetFile(str(source) if is_path(source) else _seekable(source))
+    _check_declared(file.metadata)
+    rows = max(1, min(rows, MOST_CELLS // max(1, file.metadata.num_columns)))
+    return ArrowTable(file.schema_arrow, file.iter_batches(batch_size=rows), witness)
+
+
+def _check_declared(metadata: Any) -> None:
+    """Refuse a column that says it inflates to what no file of columns does."""
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        for k in range(group.num_columns):
+            column = group.column(k)
+            inflated, stored = column.total_uncompressed_size, max(1, column.total_compressed_size)
+            if inflated > LARGEST_COLUMN and inflated > LARGEST_RATIO * stored:
+                raise ValueError(
+                    f"column {column.path_in_schema!r} inflates from {stored} to {inflated} bytes in row group {i}: "
+                    f"more than {LARGEST_COLUMN} (LARGEST_COLUMN) and {LARGEST_RATIO} to 1 (LARGEST_RATIO). Write "
+                    "it in smaller row groups."
+                )
+
+
+def open_arrow(source: Any, witness: Witness | None = None) -> ArrowTable:
+    """An Arrow IPC file, mapped into memory, or an IPC stream."""
+    import pyarrow as pa
+
+    if not is_path(source):
+        stream = pa.ipc.open_stream(sys.stdin.buffer if isinstance(source, str) else source)
+        return ArrowTable(stream.schema, _valid(stream), witness)
+    with Path(source).open("rb") as file:
+        magic = file.read(6)
+    mapped = pa.memory_map(str(source))
+    if magic == b"ARROW1":
+        reader = pa.ipc.open_file(mapped)
+        batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+        return ArrowTable(reader.schema, _valid(batches), witness)
+    stream = pa.ipc.open_stream(mapped)
+    return ArrowTable(stream.schema, _valid(stream), witness)
+
+
+def _valid(batches: Iterable[Any]) -> Iterator[Any]:
+    """The batches, each looked over: offsets of a damaged file would be read beyond its end."""
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
+
+
+def _seekable(source: Any) -> Any:
+    if isinstance(source, str):
+        raise ValueError("Parquet cannot be read from standard input: give the file, or an Arrow stream.")
+    return source
+
+
+def _kind(kind: Any) -> str:
+    import pyarrow as pa
+
+    is_a = pa.types
+    if is_a.is_dictionary(kind):
+        return _kind(kind.value_type)
+    if is_a.is_boolean(kind):
+        return "truth"
+    if is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_decimal(kind) or is_a.is_null(kind):
+        return "number"
+    if is_a.is_temporal(kind) and not is_a.is_interval(kind):
+        return "time"
+    if is_a.is_string(kind) or is_a.is_large_string(kind):
+        return "category"
+    raise ValueError(f"nothing can be learned from the type {kind}. Leave it out: name the others in columns=.")
+
+
+def _seconds(part: Any) -> Any:
+    """Dates, times of day and durations in seconds."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_date(part.type):
+        part = part.cast(pa.timestamp("ms"))
+    if pa.types.is_time32(part.type):
+        return pc.divide(part.cast(pa.int32()).cast(pa.float64()), 1.0 if part.type.unit == "s" else 1e3)
+    a_second = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[part.type.unit]
+    return pc.divide(part.cast(pa.int64()).cast(pa.float64(), safe=False), a_second)

@@ -1,0 +1,147 @@
+"""CSV: records that may span lines, each with the line it begins on; text until its kind is known.
+
+A block without quotes goes to pyarrow as it is. One with quotes, or with which something is wrong, is taken apart
+record by record, which tells exactly where.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from regretless.streams import kinds
+from regretless.streams.sources import MOST_COLUMNS, Lines, plain
+from regretless.streams.tables import Chunk, Table
+from regretless.streams.types import BadLine
+
+LONGEST = 1 << 17  # bytes of a record over several lines: a quote that is never closed must not swallow the file
+QUICK_COLUMNS = 10_000  # beyond, what pyarrow keeps per column is more than the values
+
+
+class CsvTable(Table):
+    """A text table whose first line names the columns."""
+
+    def __init__(self, lines: Iterator[bytes], delimiter: str | None = None) -> None:
+        self.lines = Lines(lines)
+        self.delimiter = delimiter or ","
+        for line in iter(self.lines.next, None):
+            if line.strip():
+                if delimiter is None:
+                    self.delimiter = next((mark for mark in ",;\t" if mark.encode() in line), ",")
+                _, fields, wrong = self._record(line)
+                break
+        else:
+            raise ValueError("the file is empty: its first line must name the columns.")
+        if wrong:
+            raise ValueError(f"line 1 must name the columns: {wrong}")
+        if len(fields) > MOST_COLUMNS:
+            raise ValueError(f"line 1 names {len(fields)} columns; at most {MOST_COLUMNS} (MOST_COLUMNS) are read.")
+        self.names: list[str] = [field.strip() for field in fields]
+        counts = Counter(self.names)
+        twice = [name for name in self.names if counts[name] > 1 or not name]
+        if twice:
+            raise ValueError(f"line 1 must name the columns, each once: {twice[0]!r} is empty or named twice.")
+
+    def chunks(self, rows: int) -> Iterator[Chunk]:
+        """Quick where nothing is unusual."""
+        while lines := self.lines.some(rows):
+            before = self.lines.read - len(lines)
+            yield self._quick(lines, before) or self._careful(lines, before)
+
+    def _quick(self, lines: list[bytes], before: int) -> Chunk | None:
+        import pyarrow as pa
+        from pyarrow import csv as pacsv
+
+        if len(self.names) > QUICK_COLUMNS:
+            return None
+        raw = b"".join(lines)
+        if b'"' in raw or raw.count(b"\r") != raw.count(b"\r\n"):  # to pyarrow either ends a line
+            return None
+        text = {name: pa.string() for name in self.names}
+        try:
+            table = pacsv.read_csv(
+                pa.BufferReader(raw),
+                read_options=pacsv.ReadOptions(use_threads=False, block_size=len(raw) + 1, column_names=self.names),
+                parse_options=pacsv.ParseOptions(delimiter=self.delimiter, quote_char=False),
+                convert_options=pacsv.ConvertOptions(column_types=text, strings_can_be_null=False),
+            )
+        except pa.ArrowInvalid:
+            return None
+        if table.num_rows != len(lines):
+            return None
+        columns = {name: table[name].combine_chunks() for name in self.names}
+        places = np.arange(before + 1, before + 1 + len(lines))
+        return Chunk(columns, places, self.lines.read, lambda i: plain(lines[i]), [], self.lines.sampled)
+
+    def _careful(self, lines: list[bytes], before: int) -> Chunk:
+        import pyarrow as pa
+
+        self.lines.give_back(lines)
+        records: list[list[str]] = []
+        places: list[int] = []
+        texts: list[str] = []
+        broken: list[BadLine] = []
+        while self.lines.read < before + len(lines) and (line := self.lines.next()) is not None:
+            if not line.strip(b"\r\n"):
+                continue
+            place = self.lines.read
+            text, fields, wrong = self._record(line)
+            if not wrong and len(fields) != len(self.names):
+                wrong = f"it has {len(fields)} fields, and the header {len(self.names)}."
+                self.lines.give_back(text[1:])
+            if wrong:
+                broken.append(BadLine(place, plain(line), wrong))
+            else:
+                records.append(fields)
+                places.append(place)
+                texts.append(plain(b"".join(text)))
+        by_column = zip(*records, strict=True) if records else [()] * len(self.names)
+        columns = {name: pa.array(part, pa.string()) for name, part in zip(self.names, by_column, strict=True)}
+        consumed, sampled = self.lines.read, self.lines.sampled
+        return Chunk(columns, np.array(places, dtype=np.int64), consumed, texts.__getitem__, broken, sampled)
+
+    def _record(self, line: bytes) -> tuple[list[bytes], list[str], str]:
+        """The lines of the record that begins here, its fields, and what is wrong with it, if anything."""
+        lines, quotes, size = [line], line.count(b'"'), len(line)
+        while quotes % 2 and size < LONGEST and (more := self.lines.next()) is not None:
+            lines.append(more)
+            quotes += more.count(b'"')
+            size += len(more)
+        wrong = "a quote is opened and never closed." if quotes % 2 else ""
+        fields: list[str] = []
+        try:
+            text = [part.decode() for part in lines]
+            fields = next(csv.reader(text, delimiter=self.delimiter, strict=True), []) if not wrong else []
+        except UnicodeDecodeError as error:
+            wrong = f"it is not UTF-8 text ({error.reason}): save the file as UTF-8."
+        except csv.Error as error:
+            wrong = f"it is no CSV ({error})."
+        if wrong:  # of a bad record only its first line is given up: the quote that joined the others may be astray
+            self.lines.give_back(lines[1:])
+        return lines, fields, wrong
+
+    def guess(self, parts: list[Any]) -> str:
+        """From text."""
+        return kinds.guess(_together(parts))
+
+    def guess_label(self, parts: list[Any]) -> str:
+        """From text."""
+        return kinds.guess_label(_together(parts))
+
+    def convert(self, part: Any, kind: str) -> tuple[Any, kinds.Bad]:
+        """From text."""
+        return kinds.convert(part, kind)
+
+    def shown(self, part: Any, i: int) -> str:
+        """The text itself."""
+        return str(part[i].as_py())
+
+
+def _together(parts: list[Any]) -> Any:
+    import pyarrow as pa
+
+    return pa.concat_arrays(parts) if parts else pa.array([], pa.string())

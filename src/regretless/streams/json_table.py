@@ -1,0 +1,148 @@
+"""JSON lines: an object a line, whose values are numbers, text, truth values or null. Text in quotes is text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from regretless.streams import kinds
+from regretless.streams.sources import MOST_CELLS, MOST_COLUMNS, SAMPLE, Lines, plain
+from regretless.streams.tables import Chunk, Table
+from regretless.streams.types import BadLine
+
+
+class JsonTable(Table):
+    """Columns are the names that rows use; a name that a row lacks is missing there."""
+
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self.lines = Lines(lines)
+        self.met: dict[str, None] = {}  # names in the sample, in order
+        self.rows_met = 0  # of the sample
+
+    def chunks(self, rows: int) -> Iterator[Chunk]:
+        """Line by line."""
+        while lines := self.lines.some(max(1, min(rows, MOST_CELLS // max(1, len(self.wanted or ()))))):
+            objects: list[dict[str, Any]] = []
+            places: list[int] = []
+            broken: list[BadLine] = []
+            before = self.lines.read - len(lines)
+            for i, line in enumerate(lines):
+                if not line.strip():
+                    continue
+                row = _object(line)
+                if isinstance(row, dict) and self.wanted is None and not self._fits_sample(row):
+                    self.lines.give_back(lines[i:])
+                    self.lines.end_sample()
+                    break
+                if isinstance(row, dict):
+                    row = self._without_others(row)
+                if isinstance(row, str):
+                    broken.append(BadLine(before + i + 1, plain(line), row))
+                else:
+                    objects.append(row)
+                    places.append(before + i + 1)
+            names = dict.fromkeys(chain.from_iterable(objects))
+            columns = {name: [row.get(name) for row in objects] for name in names}
+            texts = [plain(lines[place - before - 1]) for place in places]
+            at = np.array(places, dtype=np.int64)
+            yield Chunk(columns, at, self.lines.read, texts.__getitem__, broken, self.lines.sampled)
+
+    def _fits_sample(self, row: dict[str, Any]) -> bool:
+        """Take in the names of a row of the sample, unless the table, gaps filled in, becomes too large by it."""
+        new = [name for name in row if name not in self.met]
+        columns = len(self.met) + len(new)
+        if self.rows_met and (columns > MOST_COLUMNS or (self.rows_met + 1) * columns > MOST_CELLS):
+            return False
+        self.met.update(dict.fromkeys(new))
+        self.rows_met += 1
+        return True
+
+    def _without_others(self, row: dict[str, Any]) -> dict[str, Any] | str:
+        """The row with planned columns only, or what is wrong with the others."""
+        if self.wanted is None or all(name in self.wanted for name in row):
+            return row
+        others = [name for name in row if name not in self.wanted and row[name] is not None]
+        if self.strict and others:
+            return f"column {others[0]!r} is new: the first {SAMPLE} lines lack it. Name it in columns=."
+        return {name: value for name, value in row.items() if name in self.wanted}
+
+    def guess(self, parts: list[Any]) -> str:
+        """What most values are."""
+        known = [value for value in chain(*parts) if value is not None and value == value]  # and no NaN
+        for kind, of_kind in (("number", _is_number), ("truth", lambda value: isinstance(value, bool))):
+            if sum(map(of_kind, known)) >= kinds.MOST * len(known):
+                return kind
+        return kinds.guess(_text(known), numbers=False)
+
+    def guess_label(self, parts: list[Any]) -> str:
+        """What all labels are."""
+        known = [value for value in chain(*parts) if value is not None and value == value]  # and no NaN
+        if known and all(isinstance(value, bool) for value in known):
+            return "truth"
+        return kinds.guess_label(_text(known)) if all(map(_is_number, known)) else "category"
+
+    def convert(self, part: Any, kind: str) -> tuple[Any, kinds.Bad]:
+        """Numbers and truth values by their text; of text in quotes, no number is made."""
+        import pyarrow as pa
+
+        if kind == "category":
+            return _text(part), np.zeros(len(part), dtype=bool)
+        values, bad = kinds.convert(_text(part), kind)
+        if kind in ("number", "whole"):
+            quoted = np.array([isinstance(value, str) and value.strip() not in kinds.MISSING for value in part], bool)
+            bad |= quoted
+        return values if isinstance(values, pa.Array) else values.combine_chunks(), bad
+
+    def shown(self, part: Any, i: int) -> str:
+        """The value as JSON."""
+        return part[i] if isinstance(part[i], str) else json.dumps(part[i])
+
+
+def _object(line: bytes) -> dict[str, Any] | str:
+    """The row, or what is wrong with it."""
+    try:
+        row = json.loads(line.decode("utf-8"), object_pairs_hook=_each_once)
+    except (ValueError, RecursionError) as error:  # a number of 5000 digits is a ValueError of its own
+        return f"it is no JSON ({error})."
+    if not isinstance(row, dict):
+        return "it is no object of names and values."
+    if len(row) > MOST_COLUMNS:
+        return f"it has {len(row)} columns; at most {MOST_COLUMNS} (MOST_COLUMNS) are read."
+    for name, value in row.items():
+        if isinstance(value, list | dict):
+            return f"column {name!r} is a {'list' if isinstance(value, list) else 'object'}: give numbers or text."
+    if b"\\u" in line:
+        try:
+            "".join(value for value in (*row, *row.values()) if isinstance(value, str)).encode("utf-8")
+        except UnicodeEncodeError as error:
+            return f"it holds what is no character ({error.reason})."
+    return row
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        met: set[str] = set()
+        twice = next(name for name, _ in pairs if name in met or met.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"column {twice!r} is named twice")
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _text(values: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.array(
+        [
+            None if value is None or value != value else value if isinstance(value, str) else json.dumps(value)
+            for value in values
+        ],
+        pa.string(),
+    )

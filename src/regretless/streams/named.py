@@ -1,0 +1,62 @@
+"""Streams by name, made ready for a race."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy import sparse
+
+from regretless.streams import synthetic
+from regretless.streams.datasets import DATASETS, SKLEARN, load_dataset
+from regretless.streams.types import Dataset, Stream
+
+DRAWN: dict[str, Callable[..., Stream]] = {
+    "adversarial": synthetic.adversarial,
+    "logistic": synthetic.logistic,
+    "softmax": synthetic.softmax,
+    "drifting": synthetic.drifting,
+    "separable": synthetic.separable,
+    "label-noise": synthetic.label_noise,
+    "sparse-signal": synthetic.sparse_signal,
+}
+BUNDLED = (*SKLEARN, *DRAWN)  # these need no file
+NAMES = (*BUNDLED, *DATASETS)
+
+
+def stream(name: str, rows: int | None = None, seed: int = 0) -> Stream:
+    """A stream by name (`NAMES`): at most `rows` rows, in the order `seed` gives, or drawn by it (1000 if not said).
+
+    Data sets come with columns standardised, a constant appended and rows scaled to norm about 1.
+
+    >>> some = stream("iris", rows=100)
+    >>> some.X.shape, some.classes
+    ((100, 5), [0, 1, 2])
+    """
+    if rows is not None and rows < 1:
+        raise ValueError(f"rows={rows}: a stream has at least 1 row.")
+    if name in DRAWN:
+        return DRAWN[name](1000 if rows is None else rows, seed=seed)
+    if name not in NAMES:
+        raise ValueError(f"there is no stream {name!r}: choose one of {', '.join(NAMES)}.")
+    return prepared(load_dataset(name), rows, seed)
+
+
+def prepared(data: Dataset, rows: int | None = None, seed: int = 0) -> Stream:
+    """A data set made a stream: columns standardised, a constant appended, rows scaled, in the order `seed` gives."""
+    from sklearn.preprocessing import StandardScaler
+
+    X = data.X.toarray() if sparse.issparse(data.X) else data.X
+    n, d = X.shape
+    order = np.random.default_rng(seed).permutation(n)[:rows]
+    X = np.column_stack([StandardScaler().fit_transform(X)[order], np.ones(len(order))]) / math.sqrt(d + 1)
+    return Stream(
+        name=data.name,
+        X=X,
+        y=data.y[order],
+        classes=data.classes,
+        radius=10.0,
+        about=f"{len(order)} rows, {d + 1} features, {len(data.classes)} classes; columns standardised, "
+        f"rows of norm about 1, order by seed {seed}",
+    )

@@ -1,0 +1,202 @@
+"""Tables in chunks to blocks of rows: kinds settled once, every value checked, bad rows told of in order."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from difflib import get_close_matches
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regretless.streams.kinds import KINDS, WORDS, Bad
+from regretless.streams.ledger import Ledger
+from regretless.streams.types import BadLine, Block
+
+MOST_COMPARED = 1000  # names, in search of the one that was meant
+
+
+class Chunk(NamedTuple):
+    """Some consecutive rows of a table, as they are in the file."""
+
+    columns: dict[str, Any]
+    lines: np.ndarray[Any, Any]  # where each row begins
+    consumed: int  # lines read so far
+    text: Callable[[int], str]  # of a row, for messages
+    broken: list[BadLine]  # lines that are no rows
+    sampled: bool  # whether the sample ends with these rows or before
+
+
+class Table(ABC):
+    """A file of rows with named columns."""
+
+    unit = "line"
+    names: list[str] | None = None  # None where only the rows tell
+    wanted: Collection[str] | None = None  # the columns that are made use of, once that is settled
+    strict = True  # whether a row with others is bad
+
+    @abstractmethod
+    def chunks(self, rows: int) -> Iterator[Chunk]:
+        """The rows, at most so many at a time."""
+
+    def settle(self, wanted: Collection[str], strict: bool) -> None:
+        """Told when the sample was read."""
+        self.wanted, self.strict = wanted, strict
+
+    @abstractmethod
+    def guess(self, parts: list[Any]) -> str:
+        """The kind of a column, from its parts in the sample."""
+
+    @abstractmethod
+    def guess_label(self, parts: list[Any]) -> str:
+        """The same of the labels."""
+
+    @abstractmethod
+    def convert(self, part: Any, kind: str) -> tuple[Any, Bad]:
+        """A part of a column as values of its kind, null where missing, and which do not fit."""
+
+    @abstractmethod
+    def shown(self, part: Any, i: int) -> str:
+        """A value as it is in the file."""
+
+
+class Plan(NamedTuple):
+    """What is made of the columns."""
+
+    features: dict[str, str]  # name -> kind, in the order of the file
+    target: tuple[str, str] | None
+    weight: str | None
+
+
+def table_blocks(
+    table: Table,
+    target: str | None,
+    weight: str | None,
+    declared: Mapping[str, str] | None,
+    rows: int,
+    ledger: Ledger,
+    settle: Callable[[Plan], None],
+) -> Iterator[Block]:
+    """The blocks of a table. `settle` is told the plan before the first."""
+    chunks = table.chunks(rows)
+    sample: list[Chunk] = []
+    wanted = {target: "", **(declared or {})} if target else declared
+    if declared is None or set(wanted or ()) != set(declared):  # something is left to guess
+        while (not sample or not sample[-1].sampled) and (chunk := next(chunks, None)) is not None:
+            sample.append(chunk)
+    plan = _plan(table, sample, target, weight, declared)
+    settle(plan)
+    table.settle({*plan.features, *([target] if target else []), *([weight] if weight else [])}, declared is None)
+    first = 0
+    for chunk in chain(sample, chunks):
+        X, y, weights = _convert(table, chunk, plan, ledger)
+        if X.num_rows:
+            yield Block(X, y, weights, first, chunk.consumed)
+            first += X.num_rows
+
+
+def _plan(
+    table: Table, sample: list[Chunk], target: str | None, weight: str | None, declared: Mapping[str, str] | None
+) -> Plan:
+    names = table.names
+    if names is None and sample:
+        names = list(dict.fromkeys(chain(*(chunk.columns for chunk in sample))))
+    elif names is None:
+        names = [name for name in (*(declared or ()), target, weight) if name is not None]
+    for name, what in ((target, "target"), (weight, "weight")):
+        if name is not None and name not in names:
+            raise ValueError(f"there is no column {name!r} for the {what}: {_closest(name, names)}")
+    for name, kind in (declared or {}).items():
+        if name not in names and table.names is not None:
+            raise ValueError(f"there is no column {name!r}: {_closest(name, names)}")
+        if kind not in KINDS and not (name == target and kind == "whole"):
+            raise ValueError(f"columns: {name!r} is said to be {kind!r}; choose one of {', '.join(KINDS)}.")
+
+    def parts(name: str) -> list[Any]:
+        return [chunk.columns[name] for chunk in sample if name in chunk.columns]
+
+    if declared is not None:
+        features = {name: kind for name, kind in declared.items() if name not in (target, weight)}
+    else:
+        features = {}
+        for name in names:
+            if name not in (target, weight):
+                try:
+                    features[name] = table.guess(parts(name))
+                except ValueError as error:
+                    raise ValueError(f"column {name!r}: {error}") from None
+    if not features:
+        raise ValueError(f"no column is left to learn from: the file has {_listed(names)}.")
+    label = None if target is None else (declared or {}).get(target) or table.guess_label(parts(target))
+    return Plan(features, None if target is None else (target, str(label)), weight)
+
+
+def _closest(name: str, names: list[str]) -> str:
+    near = get_close_matches(name, [each for each in names[:MOST_COMPARED] if len(each) < 100], n=1, cutoff=0.5)
+    return f"the columns are {_listed(names)}." + (f" Did you mean {near[0]!r}?" if near else "")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(each[:100]) for each in names[:50]) + (", ..." if len(names) > 50 else "")
+
+
+def _convert(table: Table, chunk: Chunk, plan: Plan, ledger: Ledger) -> tuple[Any, Any, Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    n = len(chunk.lines)
+    why: dict[int, str] = {}  # of each bad row, the first complaint
+
+    def column(name: str, kind: str) -> Any:
+        if name not in chunk.columns:
+            return pa.nulls(n, pa.string() if kind == "category" else pa.float64())
+        part = chunk.columns[name]
+        values, bad = table.convert(part, kind)
+        for i in np.flatnonzero(bad).tolist():
+            why.setdefault(i, _misfit(name, kind, table.shown(part, i)))
+        return values
+
+    y = weights = None
+    if plan.target is not None:
+        y = column(*plan.target)
+        empty = y.is_null() if plan.target[1] != "category" else pc.fill_null(pc.equal(y, ""), True)
+        for i in np.flatnonzero(empty.to_numpy(zero_copy_only=False)).tolist():
+            why.setdefault(i, f"column {plan.target[0]!r}, the target, is empty.")
+        if plan.target[1] == "category":  # NumPy drops such characters at the end of text
+            ending = pc.fill_null(pc.ends_with(y, "\0"), False)
+            for i in np.flatnonzero(ending.to_numpy(zero_copy_only=False)).tolist():
+                why.setdefault(i, f"column {plan.target[0]!r}, the target, ends with a NUL character.")
+    if plan.weight is not None:
+        weights = column(plan.weight, "number").to_numpy(zero_copy_only=False)
+        for i in np.flatnonzero(~(weights >= 0)).tolist():
+            why.setdefault(i, f"column {plan.weight!r}, the weight, is {weights[i]}: give a number of 0 or more.")
+    features = {name: column(name, kind) for name, kind in plan.features.items()}
+    bad = [BadLine(int(chunk.lines[i]), chunk.text(i), reason) for i, reason in why.items()]
+    for each in sorted(bad + chunk.broken):
+        ledger.add(each)
+    X = pa.table(features)
+    good = np.ones(n, dtype=bool)
+    good[list(why)] = False
+    if not good.all():
+        X = X.filter(pa.array(good))
+        y = None if y is None else y.filter(pa.array(good))
+        weights = None if weights is None else weights[good]
+    return X, None if y is None else _labels(y, plan.target[1] if plan.target else ""), weights
+
+
+def _misfit(name: str, kind: str, value: str) -> str:
+    if kind in ("number", "whole") and value.strip(" +-").lower() in ("inf", "infinity"):
+        return f"column {name!r} has {value}, which is not finite."
+    return (
+        f"column {name!r} has {value!r}, which is {WORDS[kind]} (most of the column is; if it holds categories, "
+        f"say columns={{{name!r}: 'category', ...}})."
+    )
+
+
+def _labels(y: Any, kind: str) -> Any:
+    """Labels as a NumPy array: text, whole numbers, numbers or truth values."""
+    if kind == "category":
+        return np.array(y.to_pylist(), dtype=np.str_)
+    values = y.to_numpy(zero_copy_only=False)
+    return values.astype({"whole": np.int64, "truth": np.bool_}.get(kind, np.float64))

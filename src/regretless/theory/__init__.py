@@ -1,0 +1,1 @@
+"""What the theorems speak of: losses, domains, bounds, and the best choice in hindsight."""

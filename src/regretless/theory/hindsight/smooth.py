@@ -1,0 +1,207 @@
+"""Smooth losses of many forecasts at once: total, slopes, curvatures, and how far each may be from the exact number.
+
+Each loss f of a row has |f'''| <= R f'' along a line on which the forecasts (their differences, for several classes)
+move at speed R: the squared loss with R = 0, and the logistic, exponential and softmax losses as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from regretless.core.types import Array
+from regretless.theory.hindsight.design import SUM, UNIT
+from regretless.theory.losses import LARGEST_EXPONENT
+
+LAST_DIGITS = 8 * UNIT  # of exp, log1p and the few operations around them
+
+
+class Look(NamedTuple):
+    """A sum of losses at given forecasts."""
+
+    values: Array  # the losses, row by row, off by at most LAST_DIGITS times themselves
+    slopes: Array
+    uncertainty: Array  # of the slopes
+    curvature: Array  # one number a forecast; see `Design.gram`
+
+    @property
+    def value(self) -> float:
+        """The sum."""
+        return float(self.values.sum())
+
+
+class Smooth(Protocol):
+    """What the solvers ask of a loss."""
+
+    curved: bool  # whether the curvature changes
+
+    def look(self, Z: Array) -> Look:
+        """The sum of the losses at the forecasts Z."""
+        ...
+
+    def lowest(self) -> float:
+        """A lower bound on the sum, whatever the forecasts."""
+        ...
+
+    def relaxed(self, Z: Array, least: float) -> tuple[Look, Any]:
+        """A function below the sum, without the terms under `least` that may vanish, and which forecasts it sees."""
+        ...
+
+    def take(self, rows: Any, factor: float = 1.0) -> Smooth:
+        """The same for some of the rows, `factor` times as heavy."""
+        ...
+
+
+class Margin:
+    """Two classes, one forecast: `weight[0]` loss(-z) + `weight[1]` loss(z), the loss logistic or exponential."""
+
+    curved = True
+
+    def __init__(self, weight: Array, exponential: bool) -> None:
+        self.weight = weight  # (2, n)
+        self.exponential = exponential
+
+    def look(self, Z: Array) -> Look:
+        """The sum of the losses at the forecasts Z."""
+        c0, c1 = self.weight
+        if self.exponential:
+            with np.errstate(over="ignore", invalid="ignore"):
+                up = np.where(c0 > 0, c0 * np.exp(np.where(Z <= LARGEST_EXPONENT, Z, np.inf)), 0.0)
+                down = np.where(c1 > 0, c1 * np.exp(np.where(-Z <= LARGEST_EXPONENT, -Z, np.inf)), 0.0)
+                return Look(up + down, up - down, LAST_DIGITS * (up + down), up + down)
+        e = np.exp(-np.abs(Z))
+        small = np.log1p(e)
+        values = c0 * (np.maximum(Z, 0.0) + small) + c1 * (np.maximum(-Z, 0.0) + small)
+        high, low = 1.0 / (1.0 + e), e / (1.0 + e)  # the sigmoid of |z| and of -|z|
+        positive = Z >= 0
+        up, down = c0 * np.where(positive, high, low), c1 * np.where(positive, low, high)
+        return Look(values, up - down, LAST_DIGITS * (up + down), (c0 + c1) * high * low)
+
+    def lowest(self) -> float:
+        """A lower bound on the sum: labels known for sure cost nothing, others their entropy."""
+        c0, c1 = self.weight
+        if self.exponential:  # at z = ln(c1/c0)/2
+            return 2.0 * float((np.sqrt(c0) * np.sqrt(c1)).sum()) * (1 - SUM)
+        return entropies(self.weight) * (1 - SUM)
+
+    def relaxed(self, Z: Array, least: float) -> tuple[Look, Any]:
+        """Without the rows of a sure label whose loss is under `least`."""
+        sure = self.weight.min(axis=0) == 0
+        live = np.ones(Z.size, dtype=bool)
+        if sure.any():
+            z = np.where(self.weight[0] > 0, Z, -Z)
+            with np.errstate(over="ignore"):
+                live[sure] = (self.weight.max(axis=0) * np.exp(np.minimum(z, LARGEST_EXPONENT)) >= least)[sure]
+        look = Margin(self.weight * live, self.exponential).look(Z)
+        return look, live
+
+    def take(self, rows: Any, factor: float = 1.0) -> Margin:
+        """The same for some of the rows, `factor` times as heavy."""
+        return Margin(factor * self.weight[:, rows], self.exponential)
+
+
+class Softmax:
+    """K classes: log(sum of e^z_j) - y.z under label probabilities y, (K, n), times a weight a row."""
+
+    curved = True
+
+    def __init__(self, Y: Array, weight: Array) -> None:
+        self.Y = Y
+        self.weight = weight
+
+    def look(self, Z: Array) -> Look:
+        """The sum of the losses at the forecasts Z. A forecast of -inf leaves a class of no probability out."""
+        Y, c = self.Y, self.weight
+        top = Z.max(axis=0)
+        e = np.exp(Z - top)
+        total = e.sum(axis=0)
+        rest = total - 1.0
+        close = rest < 0.5  # the leader's 1 would swallow small numbers
+        if close.any():
+            others = e[:, close]
+            others[Z[:, close].argmax(axis=0), np.arange(others.shape[1])] = 0.0
+            rest[close] = others.sum(axis=0)
+        missed = (Y * np.where(Y > 0, top - Z, 0.0)).sum(axis=0)
+        values = c * (missed + np.log1p(rest))
+        p = e / total
+        sure = Y == 1.0
+        others = np.where(sure, 0.0, e).sum(axis=0) / total  # 1 - p without the cancellation
+        slopes = c * np.where(sure, -others, p - Y)
+        doubt = np.abs(slopes) + np.where((Y > 0.0) & ~sure, 2 * c * Y, 0.0)
+        return Look(values, slopes, (LAST_DIGITS + Y.shape[0] * UNIT) * doubt, c * p)
+
+    def lowest(self) -> float:
+        """A lower bound on the sum: the entropy of the labels."""
+        return entropies(self.Y * self.weight) * (1 - SUM)
+
+    def relaxed(self, Z: Array, least: float) -> tuple[Look, Any]:
+        """Without the classes that a row does not have and hardly believes in."""
+        live = (self.Y > 0) | (self.look(Z).curvature >= least)
+        return self.look(np.where(live, Z, -np.inf)), live
+
+    def take(self, rows: Any, factor: float = 1.0) -> Softmax:
+        """The same for some of the rows, `factor` times as heavy."""
+        return Softmax(self.Y[:, rows], factor * self.weight[rows])
+
+
+class Squared:
+    """(z - y)^2, times a weight a row."""
+
+    curved = False
+
+    def __init__(self, y: Array, weight: Array) -> None:
+        self.y = y
+        self.weight = weight
+
+    def look(self, Z: Array) -> Look:
+        """The sum of the losses at the forecasts Z."""
+        miss = Z - self.y
+        slopes = 2.0 * self.weight * miss
+        return Look(self.weight * miss * miss, slopes, LAST_DIGITS * np.abs(slopes), 2.0 * self.weight)
+
+    def lowest(self) -> float:
+        """0."""
+        return 0.0
+
+    def relaxed(self, Z: Array, least: float) -> tuple[Look, Any]:
+        """The sum itself: every row may matter."""
+        return self.look(Z), np.ones(Z.size, dtype=bool)
+
+    def take(self, rows: Any, factor: float = 1.0) -> Squared:
+        """The same for some of the rows, `factor` times as heavy."""
+        return Squared(self.y[rows], factor * self.weight[rows])
+
+
+class Linear:
+    """y z, times a weight a row."""
+
+    curved = False
+
+    def __init__(self, y: Array, weight: Array) -> None:
+        self.y = y
+        self.weight = weight
+
+    def look(self, Z: Array) -> Look:
+        """The sum of the losses at the forecasts Z."""
+        slopes = self.weight * self.y
+        return Look(slopes * Z, slopes, UNIT * np.abs(slopes), np.zeros(Z.size))
+
+    def lowest(self) -> float:
+        """None, unless all slopes are 0."""
+        return -np.inf if np.any(self.weight * self.y) else 0.0
+
+    def relaxed(self, Z: Array, least: float) -> tuple[Look, Any]:
+        """The sum itself."""
+        return self.look(Z), np.ones(Z.size, dtype=bool)
+
+    def take(self, rows: Any, factor: float = 1.0) -> Linear:
+        """The same for some of the rows, `factor` times as heavy."""
+        return Linear(self.y[rows], factor * self.weight[rows])
+
+
+def entropies(masses: Array) -> float:
+    """What the best forecast of each row loses under log loss, with masses (K, n) of its labels."""
+    total = np.broadcast_to(masses.sum(axis=0), masses.shape)
+    some = masses > 0
+    return float((masses[some] * np.log(total[some] / masses[some])).sum())
