@@ -33,14 +33,14 @@ def main() -> None:
     sizes = (5, 10, 20, 40, 80)
     print("   N  " + "".join(f"{f'K = {K}':>10}" for K in (2, 4, 8, 16)))
     for N in sizes:
-        row = [microseconds(OnlineBoosting(n_learners=N), X, rng.integers(0, K, 2000), K) for K in (2, 4, 8, 16)]
+        row = [microseconds(OnlineBoosting(n_estimators=N), X, rng.integers(0, K, 2000), K) for K in (2, 4, 8, 16)]
         print(f"{N:4}  " + "".join(f"{value:10.1f}" for value in row))
     X, y = load_digits(return_X_y=True)
     order = rng.permutation(len(y))
     print("\ndigits, 1,797 rows: mistakes of the labels drawn")
     for weak in ("stump", "naive-bayes"):
         for N in (1, 5, 20, 60):
-            learner = OnlineBoosting(weak, n_learners=N).fit(X[order], y[order])
+            learner = OnlineBoosting(weak, n_estimators=N).fit(X[order], y[order])
             print(f"  {weak:12} N = {N:2}: {learner.mistakes_ / len(y):6.1%}, largest edge {learner.edges_.max():.3f}")
 
 

@@ -46,7 +46,7 @@ Letters, where a row does not say otherwise:
 - the learner: $\\lambda$ `regularization`, $\\kappa$ `curvature`, $a$ `virtual_weight`, $\\mu$ `smoothing`, $m$
   `n_samples`, $\\eta$ `step`; of mirror maps $V$ `spread`, $\\sigma$ `strong_convexity`, $\\beta_0$ `temperature`, and
   $t$ weights in the mean;
-- reductions: $\\mathcal R$ `regret`, the bound of the learner inside, $N$ `n_learners`, $M$ `n_functions`, $S$
+- reductions: $\\mathcal R$ `regret`, the bound of the learner inside, $N$ `n_estimators`, $M$ `n_functions`, $S$
   `sample_complexity`; the bound may fail with probability $\\delta$, `failure`.
 
 A curvature is *proved* if it is at most the `"sharp"` constant: $1/(2 + w)$ with $w + \\ln w = 2C + \\ln(K-1) - 1$ for

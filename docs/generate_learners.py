@@ -13,23 +13,12 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import regretless
+from regretless.core.registry import public_learners
 
 FOLDER = Path(__file__).with_name("learners")
 README = Path(__file__).parent.parent / "README.md"
 NOTE = "<!-- Made from the docstring by docs/generate_learners.py (`make docs`). Do not edit. -->"
 SECTIONS = ("Parameters", "Attributes", "Examples", "References")
-
-
-def learners() -> dict[str, Any]:
-    """Every public learner by its name: what can be told its parameters, and be fitted or asked to act."""
-    public = {name: getattr(regretless, name) for name in regretless.__all__}
-    told, fitted = "get_params", "partial_fit"
-    return {
-        name: kind
-        for name, kind in public.items()
-        if inspect.isclass(kind) and (hasattr(kind, told) or hasattr(kind, fitted))
-    }
 
 
 def table() -> list[list[str]]:
@@ -51,7 +40,7 @@ def inline(text: str, own: str) -> str:
 
     def link(name: re.Match[str]) -> str:
         code = name[1]
-        if code in learners() and code != own:
+        if code in public_learners() and code != own:
             return f"[`{code}`]({code}.md)"
         return f"[`{code}`](../bounds.md)" if code.startswith("regretless.bounds.") else f"`{code}`"
 
@@ -135,7 +124,7 @@ def references(text: str, own: str) -> str:
 
 def page(name: str) -> str:
     """The page of one learner."""
-    kind = learners()[name]
+    kind = public_learners()[name]
     section = parts(inspect.getdoc(kind) or "")
     head, guarantee = section[""].split("**Guarantee.** ", 1)
     summary, _, rest = head.partition("\n\n")
@@ -164,7 +153,7 @@ def index() -> str:
     header, *rows = table()
     linked = [[re.sub(r"`(\w+)`", r"[`\1`](\1.md)", row[0]), *row[1:]] for row in rows]
     lines = [header, ["---"] * len(header), *linked]
-    others = [name for name in learners() if not any(f"`{name}`" in row[0] for row in rows)]
+    others = [name for name in public_learners() if not any(f"`{name}`" in row[0] for row in rows)]
     return (
         f"# Learners\n\n{NOTE}\n\n"
         "One page each: the algorithm in mathematics, what is proved, parameters, an example. What the words mean:\n"
@@ -175,12 +164,12 @@ def index() -> str:
 
 
 def _first_line(name: str) -> str:
-    return (inspect.getdoc(learners()[name]) or "").split("\n\n")[0].replace("\n", " ")
+    return (inspect.getdoc(public_learners()[name]) or "").split("\n\n")[0].replace("\n", " ")
 
 
 def pages() -> dict[Path, str]:
     """Every page by its path."""
-    return {FOLDER / "README.md": index()} | {FOLDER / f"{name}.md": page(name) for name in learners()}
+    return {FOLDER / "README.md": index()} | {FOLDER / f"{name}.md": page(name) for name in public_learners()}
 
 
 if __name__ == "__main__":

@@ -371,7 +371,7 @@ def assert_same_state(one: Any, other: Any) -> None:
 
 def members(learner: Any) -> list[Any]:
     """The learners that it holds."""
-    return getattr(learner, "learners_", [])
+    return getattr(learner, "estimators_", [])
 
 
 def state_bytes(learner: Any) -> list[bytes]:

@@ -611,4 +611,4 @@ def test_it_may_be_a_member_itself(tmp_path: Any) -> None:
     copy = through_file(mixture, tmp_path)
     assert np.array_equal(copy.predict_then_learn(X[60:], y[60:]), mixture.predict_then_learn(X[60:], y[60:]))
     lone = OnlineLogisticRegression(radii=(1.0,)).fit(X, y, classes=range(3))
-    assert_same_state(mixture.learners_[0], lone)
+    assert_same_state(mixture.estimators_[0], lone)

@@ -77,8 +77,8 @@ def game(learner: Any, X: np.ndarray, y: np.ndarray) -> list[tuple[Any, float]]:
 
 def bits(learner: Any) -> bytes:
     """All that it has learned."""
-    held = [bits(base) for base in getattr(learner, "learners_", [])]
-    held += [bits(learner.base_)] if hasattr(learner, "base_") else []
+    held = [bits(base) for base in getattr(learner, "estimators_", [])]
+    held += [bits(learner.estimator_)] if hasattr(learner, "estimator_") else []
     return pickle.dumps(([array.tobytes() for array in learner.state_], held))
 
 
@@ -174,7 +174,7 @@ def test_the_base_learns_from_right_explorations_alone() -> None:
         learner.feedback(x, action, bool(action == label))
     assert [(tuple(x), k, w) for x, k, w in Spy.lessons] == expected
     assert 20 < len(expected) < 100
-    assert learner.base_.state_.tally[0] == len(expected)
+    assert learner.estimator_.state_.tally[0] == len(expected)
 
 
 def test_greedy_learns_every_right_guess_by_its_weight() -> None:
@@ -183,7 +183,7 @@ def test_greedy_learns_every_right_guess_by_its_weight() -> None:
     Spy.lessons, expected = [], []
     for x, label in zip(X, y, strict=True):
         action, p = learner.act(x)
-        best = learner.base_.predict_one(x)
+        best = learner.estimator_.predict_one(x)
         assert p == pytest.approx(0.1 + 0.7 * (action == best), rel=1e-15)
         if action == label:
             expected.append((tuple(x), label, 1 / p))
@@ -193,7 +193,7 @@ def test_greedy_learns_every_right_guess_by_its_weight() -> None:
     for x, label, weight in expected:
         fresh.partial_fit([x], [label], sample_weight=[weight])
     assert pickle.dumps([a.tobytes() for a in fresh.state_]) == pickle.dumps(
-        [a.tobytes() for a in learner.base_.state_]
+        [a.tobytes() for a in learner.estimator_.state_]
     )
 
 
@@ -330,7 +330,7 @@ def test_expected_mistakes_of_algorithm_2(make: Callable[[int], tuple[np.ndarray
         game(learner, X, y)
         mistakes.append(learner.mistakes_)
     bound = learner.mistake_bound(comparator.loss)
-    R = learner.base_.regret_bound(n)
+    R = learner.estimator_.regret_bound(n)
     assert bound == pytest.approx(comparator.loss + 2 * math.sqrt(2 * n * R))
     assert bound == pytest.approx(bounds.bandit(n, n_classes=2, regret=R, comparator_loss=comparator.loss))
     assert_mean_below(mistakes, bound, n)
@@ -372,7 +372,7 @@ def test_expected_mistakes_of_greedy() -> None:
     for seed in range(20):
         learner = EpsilonGreedy(FOLKLORE(radius=2.0), epsilon, n_classes=2, random_state=seed)
         game(learner, X, y)
-        price = (comparator.loss + learner.base_.regret_certificate()) / math.log(2) + epsilon * n
+        price = (comparator.loss + learner.estimator_.regret_certificate()) / math.log(2) + epsilon * n
         assert price < n
         above.append(learner.mistakes_ - price)
     assert np.mean(above) + 3 * np.std(above, ddof=1) / math.sqrt(20) <= 0
@@ -418,8 +418,8 @@ def test_epochs_double_and_restart() -> None:
         length = 2 ** int(math.log2(t + 1))
         if t + 1 == length:
             begun = t
-            assert learner.base_.state_.tally[0] == 0
-        R = learner.base_.regret_bound(length)
+            assert learner.estimator_.state_.tally[0] == 0
+        R = learner.estimator_.regret_bound(length)
         assert learner.exploration_ == min(1.0, math.sqrt(2 * R / length))
         learner.feedback(x, action, bool(action == label))
         if t + 2 == 2 * length:
@@ -427,7 +427,7 @@ def test_epochs_double_and_restart() -> None:
     assert begun == 63
     assert learner.mistake_bound(10.0, n=63) == pytest.approx(min(63, 10 + price))
 
-    R = clone(learner.base_).fit([[0.0, 0.0]], [0], classes=[0, 1]).regret_bound
+    R = clone(learner.estimator_).fit([[0.0, 0.0]], [0], classes=[0, 1]).regret_bound
     n, K = 2**14 - 1, 2
     price = sum(min(2**i, 2 * math.sqrt(K * 2**i * R(2**i))) for i in range(14))
     assert learner.mistake_bound(0.0, n=n) == pytest.approx(price)
@@ -450,7 +450,7 @@ def test_epochs_double_and_restart() -> None:
 @pytest.mark.parametrize("exploration", ["theory", "anytime"])
 def test_a_bound_that_reads_the_rows_is_no_theory(base: Any, exploration: str) -> None:
     learner = BanditMulticlass(base, n_classes=2, exploration=exploration, horizon=100)
-    with pytest.raises(ValueError, match=r"before the first row.*exploration yourself"):
+    with pytest.raises(ValueError, match=r"before the first row.*set exploration to a number"):
         learner.act([0.1])
     assert vars(learner) == vars(BanditMulticlass(base, n_classes=2, exploration=exploration, horizon=100))
     number = BanditMulticlass(base, n_classes=2, exploration=0.5)
@@ -524,20 +524,20 @@ def test_clones_know_nothing(name: str) -> None:
     assert not hasattr(fresh, "state_")
     assert learner.get_params(deep=False) == given
     for key, value in fresh.get_params(deep=False).items():
-        assert key == "base" or value == given[key]
+        assert key == "estimator" or value == given[key]
     assert game(fresh, X, y) == game(clone(BANDITS[name]), X, y)
-    if "base" in given:
-        assert not hasattr(given["base"], "state_")
-        if not isinstance(given["base"], Perceptron | Mixture):
-            fresh.set_params(base__radius=3.0)
-            assert clone(fresh).base.radius == fresh.get_params()["base__radius"] == 3.0
+    if "estimator" in given:
+        assert not hasattr(given["estimator"], "state_")
+        if not isinstance(given["estimator"], Perceptron | Mixture):
+            fresh.set_params(estimator__radius=3.0)
+            assert clone(fresh).estimator.radius == fresh.get_params()["estimator__radius"] == 3.0
 
 
 def test_a_running_game_keeps_its_parameters() -> None:
     X, y = stream(n=64)
     learner = clone(BANDITS["anytime"])
     game(learner, X[:20], y[:20])
-    learner.set_params(base=AIOLI(), exploration=0.9, random_state=8)
+    learner.set_params(estimator=AIOLI(), exploration=0.9, random_state=8)
     game(learner, X[20:], y[20:])
     whole = clone(BANDITS["anytime"])
     game(whole, X, y)
@@ -713,7 +713,7 @@ def test_comparators_see_rows_as_the_base_does() -> None:
     base = KernelAIOLI(radius=2.0, approximation="random-features", budget=8)
     learner = BanditMulticlass(base, n_classes=2, exploration=0.5)
     trace = play_bandit(learner, X, y, checkpoints=[60], progress=False)
-    sight = learner.base_._for_comparators(X)
+    sight = learner.estimator_._for_comparators(X)
     competition = learner.competes_with
     best = best_in_hindsight(sight, y, loss=competition.loss, domain=competition.domain, classes=[0, 1])
     assert trace.relative_mistakes[-1] == pytest.approx(trace.mistakes[-1] - best.loss, abs=1e-6)

@@ -123,9 +123,9 @@ class SlowStump:
 @pytest.mark.parametrize("K", [2, 4])
 def test_compiled_stages_are_those_of_the_definition(K: int) -> None:
     X, y = some_rows(80, 3, K)
-    fast = OnlineBoosting(n_learners=4, random_state=3)
+    fast = OnlineBoosting(n_estimators=4, random_state=3)
     p = fast.predict_then_learn(X, y, classes=range(K))
-    slow = OnlineBoosting(SlowStump(), n_learners=4, random_state=3)
+    slow = OnlineBoosting(SlowStump(), n_estimators=4, random_state=3)
     slow.partial_fit(X[:1], y[:1], classes=range(K), sample_weight=0.0)
     for i, weak in enumerate(slow._weak):
         weak.shifts = fast.state_.memory[i, :, 0]
@@ -150,7 +150,7 @@ def test_costs_are_those_of_the_text() -> None:
         def update(self, x: np.ndarray, cost: np.ndarray, y: int) -> None: ...
 
     X, y = some_rows(20)
-    OnlineBoosting(Listener(), n_learners=3).fit(X, y)
+    OnlineBoosting(Listener(), n_estimators=3).fit(X, y)
     for C in Listener.heard:
         assert not np.diagonal(C).any()
         assert C.min() >= 0.0
@@ -164,7 +164,7 @@ def test_costs_are_those_of_the_text() -> None:
 def test_more_stages_make_fewer_mistakes() -> None:
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
-    mistakes = [OnlineBoosting(n_learners=N).fit(X[order], y[order]).mistakes_ for N in (1, 5, 20)]
+    mistakes = [OnlineBoosting(n_estimators=N).fit(X[order], y[order]).mistakes_ for N in (1, 5, 20)]
     assert mistakes[1] < 0.95 * mistakes[0]
     assert mistakes[2] < 0.8 * mistakes[0]
 
@@ -177,7 +177,7 @@ def test_boosting_beats_its_weak_learner_on_data(file: str) -> None:
     X, y = load_svmlight_file(str(Path(folder) / file))
     order = np.random.default_rng(0).permutation(len(y))[:3000]
     X, y = X.toarray()[order], y[order]
-    mistakes = [OnlineBoosting(n_learners=N).fit(X, y).mistakes_ for N in (1, 10, 40)]
+    mistakes = [OnlineBoosting(n_estimators=N).fit(X, y).mistakes_ for N in (1, 10, 40)]
     assert mistakes[2] < 0.97 * mistakes[1] < 0.95 * mistakes[0]
 
 
@@ -185,7 +185,7 @@ def test_boosting_beats_its_weak_learner_on_data(file: str) -> None:
 @pytest.mark.parametrize("K", [2, 3])
 def test_mistakes_are_within_the_bound(weak: str, K: int) -> None:
     X, y = some_rows(600, 4, K)
-    learner = OnlineBoosting(weak, n_learners=10).fit(X, y)
+    learner = OnlineBoosting(weak, n_estimators=10).fit(X, y)
     assert learner.mistakes_ <= learner.mistake_bound()
     assert learner.stage_mistakes_.min() <= learner.mistakes_ + 20
     assert np.all(np.abs(learner.edges_) <= 1.0)
@@ -197,7 +197,7 @@ def test_mistakes_are_within_the_bound(weak: str, K: int) -> None:
 def test_any_learner_with_weights_can_be_boosted() -> None:
     X, y = some_rows(300, 4, 3)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    learner = OnlineBoosting(OGD(), n_learners=3)
+    learner = OnlineBoosting(OGD(), n_estimators=3)
     p = learner.predict_then_learn(X, y)
     assert np.isfinite(p).all()
     assert learner.edges_[0] > 0.05
@@ -214,7 +214,7 @@ def test_any_learner_with_weights_can_be_boosted() -> None:
 def test_blocks_are_rows_and_files_resume(weak: Any, tmp_path: Any) -> None:
     K = 2 if isinstance(weak, Weighted) else 3
     X, y = some_rows(120, 4, K)
-    learner = OnlineBoosting(weak, n_learners=5, random_state=7)
+    learner = OnlineBoosting(weak, n_estimators=5, random_state=7)
     whole = clone(learner)
     p = whole.predict_then_learn(X, y, classes=range(K))
     rows = clone(learner).partial_fit(X[:1], y[:1], classes=range(K))
@@ -224,7 +224,7 @@ def test_blocks_are_rows_and_files_resume(weak: Any, tmp_path: Any) -> None:
     rows = through_file(rows, tmp_path)
     np.testing.assert_array_equal(rows.predict_then_learn(X[60:], y[60:]), p[60:])
     assert_same_state(rows, whole)
-    for one, other in zip(rows.learners_, whole.learners_, strict=True):
+    for one, other in zip(rows.estimators_, whole.estimators_, strict=True):
         assert_same_state(one, other)
 
 
@@ -244,14 +244,14 @@ class Chance:
 def test_what_is_refused() -> None:
     X, y = some_rows(20)
     for params, word in (
-        ({"weak_learner": "tree"}, "weak_learner"),
-        ({"weak_learner": 3}, "no learner of regretless's"),
-        ({"n_learners": 0}, "n_learners"),
+        ({"estimator": "tree"}, "estimator"),
+        ({"estimator": 3}, "no learner of regretless's"),
+        ({"n_estimators": 0}, "n_estimators"),
         ({"random_state": -1}, "random_state"),
     ):
         with pytest.raises(ValueError, match=word):
             OnlineBoosting(**params).fit(X, y)
-    learner = OnlineBoosting(n_learners=2).fit(X, y)
+    learner = OnlineBoosting(n_estimators=2).fit(X, y)
     with pytest.raises(BadRow, match="soft label"):
         learner.partial_fit(X, np.full((20, 3), 1 / 3))
     with pytest.raises(BadRow, match="row 3, column 1: NaN"):
@@ -263,15 +263,15 @@ def test_what_is_refused() -> None:
     with pytest.raises(NoBound, match="mistake_bound"):
         learner.regret_bound()
     with pytest.raises(ValueError, match="cannot be saved"):
-        OnlineBoosting(Chance(), n_learners=1).fit(X, y).save("nowhere.npz")
+        OnlineBoosting(Chance(), n_estimators=1).fit(X, y).save("nowhere.npz")
 
 
 def test_it_can_be_played() -> None:
     X, y = some_rows(200)
-    trace = play(OnlineBoosting(n_learners=3), X, y, progress=False)
+    trace = play(OnlineBoosting(n_estimators=3), X, y, progress=False)
     assert math.isnan(trace.certificate[-1])
     assert trace.mean_log_loss == pytest.approx(
-        regretless.OnlineBoosting(n_learners=3).fit(X, y, classes=range(3)).total_loss_ / 200, rel=1e-6
+        regretless.OnlineBoosting(n_estimators=3).fit(X, y, classes=range(3)).total_loss_ / 200, rel=1e-6
     )
 
 
@@ -283,10 +283,10 @@ def test_tiny_spreads_are_standardised(weak: str) -> None:
     assert np.isfinite(learner.predict_proba(X)).all()
     assert all(np.isfinite(array).all() for array in learner.state_)
     X, y = some_rows()
-    plain = OnlineBoosting(weak, n_learners=3).fit(X, y).predict_proba(X)
+    plain = OnlineBoosting(weak, n_estimators=3).fit(X, y).predict_proba(X)
     for power in (-1000, -450, 400):
         small = np.ldexp(X, power)
-        assert np.array_equal(OnlineBoosting(weak, n_learners=3).fit(small, y).predict_proba(small), plain)
+        assert np.array_equal(OnlineBoosting(weak, n_estimators=3).fit(small, y).predict_proba(small), plain)
 
 
 def test_what_is_no_number_is_within_the_parts() -> None:

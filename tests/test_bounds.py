@@ -78,7 +78,7 @@ CALLS: dict[str, dict] = {
     "weak_learning": {
         "n": 5000,
         "n_classes": 7,
-        "n_learners": 30,
+        "n_estimators": 30,
         "edge": 0.2,
         "sample_complexity": 13.0,
         "regret": 11.0,
@@ -338,7 +338,7 @@ GROWS = {
 SHRINKS = {
     "aioli_excess_risk": "n",
     "boosting": "failure",
-    "weak_learning": "n_learners edge failure",
+    "weak_learning": "n_estimators edge failure",
     "gaf_sampled": "n_samples failure",
     "aggregation_excess_risk": "t",
     "aggregation_known_horizon": "t",
@@ -449,7 +449,7 @@ def test_assumptions_are_named():
         ("boosting", {"edges": [0.0, 0.0]}, "edges must lie"),
         ("boosting", {"edges": [0.5, 1.5]}, "edges must lie"),
         ("boosting", {"edges": [0.5, math.nan]}, "edges must lie"),
-        ("boosting", {"edges": []}, "n_learners must be at least 1"),
+        ("boosting", {"edges": []}, "n_estimators must be at least 1"),
         ("boosting", {"n": 1, "regret": 0.0, "edges": [1.0] * 10**5}, "Hedge"),
         ("boosting", {"failure": 1.0}, "failure is the probability"),
         ("weak_learning", {"edge": 1.01}, "edge=1.01"),

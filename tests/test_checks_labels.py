@@ -235,7 +235,7 @@ def other_value(entry: Entry, name: str, value: Any) -> Any:
         return clone(value).set_params(radius=0.75 * value.radius)  # type: ignore[attr-defined]
     if (pair := choices(entry, name)) and (name != "curvature" or isinstance(value, str)):
         return pair[value == pair[0]]
-    if name == "learners":
+    if name == "estimators":
         return [clone(learner).set_params(radius=0.75 * learner.radius) for learner in value]
     if isinstance(value, bool):
         return not value

@@ -311,7 +311,7 @@ BAD_PARAMETERS: dict[str, list[Any]] = {
     "max_classes": [1, 2.5, None, "all"],
     "max_categories": [-1, 2.5, None, "all"],
     "on_bad_row": ["drop", None, 0],
-    "learners": [[], None, 3, "AIOLI", ["AIOLI", "ONS"], [AIOLI], [AIOLI(), StronglyConvexOGD()]],
+    "estimators": [[], None, 3, "AIOLI", ["AIOLI", "ONS"], [AIOLI], [AIOLI(), StronglyConvexOGD()]],
     "prior": [[0.5], [0.5, 0.6], [1.0, 0.0], [np.nan, 1.0], [[0.5, 0.5]], "flat", 0.5],
     "share": [-0.1, 1.0, np.nan, "some", None],
 }

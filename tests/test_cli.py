@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import regretless
-from regretless.evaluate.run import warmup
+from regretless.evaluate import warmup
 
 
 def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

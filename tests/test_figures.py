@@ -25,7 +25,7 @@ COLUMNS = {
     "ogd-rates": "game rounds mean quartile_1 median quartile_3 bound",
     "mda-dimension": "varied mirror functions t edge mean quartile_1 median quartile_3 bound",
     "folklore-bandit": "panel learner rounds exploration mean quartile_1 median quartile_3 bound",
-    "folklore-boosting": "panel weak_learner what stages quartile_1 median quartile_3",
+    "folklore-boosting": "panel estimator what stages quartile_1 median quartile_3",
     "curvature": "classes logit_bound L constant kappa best_possible ratio",
     "certificate": "stream learner rows regret_low regret_high certificate bound",
 }
@@ -167,7 +167,7 @@ def test_bandit_mistakes_stay_below_the_theorem():
 def test_boosting_makes_weak_learners_strong():
     errors = quick("folklore-boosting").where(panel="error")
     for what in ("label drawn, online", "last stage, held out"):
-        stumps = errors.where(weak_learner="stump", what=what)["median"]
+        stumps = errors.where(estimator="stump", what=what)["median"]
         assert (np.diff(stumps) < 0).all()
     assert (errors.where(what="bound")["quartile_1"] > errors.where(what="label drawn, online")["quartile_3"]).all()
     edges = quick("folklore-boosting").where(panel="edge")

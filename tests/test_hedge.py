@@ -97,14 +97,14 @@ def test_the_bound_holds_against_an_adversary() -> None:
 def test_it_follows_the_best_and_keeps_its_promises(tmp_path: Any) -> None:
     X, y = some_rows(400)
     learner = Hedge(
-        [Perceptron(), FOLKLORE(radius=5.0), OnlineBoosting(n_learners=2), OGD(loss="hinge", multiclass="hinge")]
+        [Perceptron(), FOLKLORE(radius=5.0), OnlineBoosting(n_estimators=2), OGD(loss="hinge", multiclass="hinge")]
     )
     whole = clone(learner)
     votes = whole.predict_then_learn(X, y, classes=range(3))
     np.testing.assert_allclose(votes.sum(axis=1), 1.0, atol=1e-12)
-    alone = [(clone(each).fit(X, y, classes=range(3)), i) for i, each in enumerate(learner.experts)]
+    alone = [(clone(each).fit(X, y, classes=range(3)), i) for i, each in enumerate(learner.estimators)]
     for each, i in alone:
-        assert_same_state(whole.experts_[i], each)
+        assert_same_state(whole.estimators_[i], each)
     assert whole.total_loss_ == pytest.approx(float((1 - votes[np.arange(400), y]).sum()))
     assert 0 <= whole.regret_certificate() <= whole.regret_bound()
     assert whole.weights_.sum() == pytest.approx(1.0)
@@ -143,10 +143,10 @@ def test_it_can_be_played() -> None:
         _ = trace.regret
 
 
-@pytest.mark.parametrize("experts", [[], [3], Perceptron(), None])
-def test_what_is_refused(experts: Any) -> None:
-    with pytest.raises(ValueError, match=r"experts"):
-        Hedge(experts).fit(*some_rows(20))
+@pytest.mark.parametrize("estimators", [[], [3], Perceptron(), None])
+def test_what_is_refused(estimators: Any) -> None:
+    with pytest.raises(ValueError, match=r"estimators"):
+        Hedge(estimators).fit(*some_rows(20))
 
 
 # ---------------------------------------------------------------------- side by side
@@ -159,15 +159,15 @@ def test_members_of_a_stack_are_what_they_are_alone(threads: int, monkeypatch: p
     monkeypatch.setattr(side_by_side, "WORTH_A_THREAD", 0 if threads > 1 else 1 << 60)
     X, y = some_rows(500, 5)
     one_vs_rest = OneVsRest(AIOLI(radius=3.0)).fit(X, y)
-    for k, member in enumerate(one_vs_rest.learners_):
+    for k, member in enumerate(one_vs_rest.estimators_):
         assert_same_state(member, AIOLI(radius=3.0).fit(X, y == k))
-        assert member.state_.P.base is one_vs_rest.learners_[0].state_.P.base, "one axis"
+        assert member.state_.P.base is one_vs_rest.estimators_[0].state_.P.base, "one axis"
         assert member.state_.P.base.shape == (5, 4, 4)
     grid = [FOLKLORE(radius=radius) for radius in (0.5, 1.0, 2.0)]
     mixture = Mixture([*grid, Mixture([OGD(), FOLKLORE()])]).fit(X, y)
-    for member, alone in zip(mixture.learners_, grid, strict=False):
+    for member, alone in zip(mixture.estimators_, grid, strict=False):
         assert_same_state(member, alone.fit(X, y))
-    assert_same_state(mixture.learners_[3], Mixture([OGD(), FOLKLORE()]).fit(X, y))
+    assert_same_state(mixture.estimators_[3], Mixture([OGD(), FOLKLORE()]).fit(X, y))
     np.testing.assert_array_equal(
         one_vs_rest.predict_proba(X), regretless.load(_saved(one_vs_rest, monkeypatch)).predict_proba(X)
     )
@@ -185,22 +185,22 @@ def test_a_stack_is_its_members_one_by_one() -> None:
     for i, learner in enumerate(grid):
         alone = clone(learner)
         said = alone.predict_then_learn(X, y, classes=[0, 1], sample_weight=weight)
-        assert_same_state(stacked.learners_[i], alone)
+        assert_same_state(stacked.estimators_[i], alone)
         if said.shape == p[i].shape:
             np.testing.assert_array_equal(p[i], said)
             np.testing.assert_array_equal(stacked.predict_proba(X)[i], alone.predict_proba(X))
         assert stacked.total_losses_[i] == alone.total_loss_
-    assert stacked.best_ is stacked.learners_[int(stacked.total_losses_.argmin())]
-    before = [array.copy() for array in stacked.learners_[1].state_]
+    assert stacked.best_ is stacked.estimators_[int(stacked.total_losses_.argmin())]
+    before = [array.copy() for array in stacked.estimators_[1].state_]
     with pytest.raises(BadRow, match="row 1, column 0: NaN"):
         stacked.partial_fit([[0, 0, 0, 0], [np.nan, 0, 0, 0]], [0, 1])
-    for array, old in zip(stacked.learners_[1].state_, before, strict=True):
+    for array, old in zip(stacked.estimators_[1].state_, before, strict=True):
         np.testing.assert_array_equal(array, old)
 
 
 def test_what_a_stack_refuses() -> None:
     for learners in ([], AIOLI(), [3], [regretless.OnlineLogisticRegression()], [regretless.VovkAzouryWarmuth()]):
-        with pytest.raises(ValueError, match="learners"):
+        with pytest.raises(ValueError, match="estimators"):
             Stack(learners)
     with pytest.raises(NotFittedError):
         Stack([AIOLI()]).predict_proba(np.eye(2))

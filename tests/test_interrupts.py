@@ -95,7 +95,7 @@ def test_remembered_row_is_whole():
 
 def test_boosted_row_is_whole():
     X, y = stream(11, 3, 3)
-    check(OnlineBoosting(FOLKLORE(), n_learners=3), X, y, FOLKLORE, "_run")
+    check(OnlineBoosting(FOLKLORE(), n_estimators=3), X, y, FOLKLORE, "_run")
 
 
 def test_round_of_a_bandit_is_whole():

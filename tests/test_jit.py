@@ -52,7 +52,7 @@ def test_a_second_process_compiles_nothing_and_an_edit_anywhere_compiles_anew(co
     _, (hits, misses) = play(tmp_path, copy_of_the_package, radius=3.0)
     assert (hits, misses) == (1, 0), "another hyper-parameter needs no other code"
 
-    curvature = copy_of_the_package / "regretless" / "second_order" / "curvature.py"
+    curvature = copy_of_the_package / "regretless" / "learners" / "second_order" / "curvature.py"
     curvature.write_text(curvature.read_text().replace("return low + s2", "return 0.5 * low + s2"))
     edited, (hits, misses) = play(tmp_path, copy_of_the_package)
     assert (hits, misses) == (0, 1)

@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import log_softmax, softmax
 
+from regretless.core.links import softmax_of_two
 from regretless.theory.losses import (
     EXPONENTIAL,
     HINGE,
@@ -25,7 +26,6 @@ from regretless.theory.losses import (
     loss,
     slope,
     slope_multiclass,
-    softmax_of_two,
     value,
     value_multiclass,
 )

@@ -86,7 +86,7 @@ def test_the_definition(learners: list[Any], share: float, soft: bool) -> None:
     np.testing.assert_allclose(mixture.weights_, w, rtol=1e-11)
     np.testing.assert_allclose(mixture.state_.losses, cross_entropies(P, Y) @ weight, rtol=1e-12)
     np.testing.assert_allclose(mixture.total_loss_, weight @ cross_entropies(mixed, Y), rtol=1e-12)
-    for member, learner in zip(mixture.learners_, learners, strict=True):
+    for member, learner in zip(mixture.estimators_, learners, strict=True):
         assert_same_state(member, clone(learner).partial_fit(X, **given))  # as if it were alone
 
 
@@ -174,7 +174,8 @@ def test_the_best_member_is_at_most_ln_n_better(against: str, seed: int) -> None
         y = rng.integers(2) if against == "random" else int(np.argmin(mixture.predict_proba_one(x)))
         mixture.learn_one(x, y)
     assert mixture.total_loss_ <= mixture.state_.losses.min() + np.log(4)
-    np.testing.assert_allclose(mixture.state_.losses, [member.total_loss_ for member in mixture.learners_], rtol=1e-12)
+    own = [member.total_loss_ for member in mixture.estimators_]
+    np.testing.assert_allclose(mixture.state_.losses, own, rtol=1e-12)
 
 
 def test_sharing_follows_a_change_and_beats_every_member() -> None:
@@ -251,7 +252,7 @@ def test_a_small_ball_is_the_business_of_all_whose_set_holds_it() -> None:
     assert learner.competes_with.domain == WholeSpace()
     more = learner.total_loss_ - learner.state_.losses
     for norm, who in ((0.5, [0, 1, 2]), (1.0, [0, 1, 2]), (1.1, [1, 2]), (4.1, [2])):
-        own = [learner.learners_[i].regret_certificate(norm) + more[i] for i in who]
+        own = [learner.estimators_[i].regret_certificate(norm) + more[i] for i in who]
         assert learner.regret_certificate(norm) == min(own)
     with pytest.raises(NoCertificate, match="give comparator_norm"):
         learner.regret_certificate()
@@ -266,8 +267,8 @@ def test_a_row_beyond_a_members_row_ball_is_not_its_business() -> None:
     X, y = make_stream("iid", 100, 3, 3, seed=0)
     learner = Mixture([FOLKLORE(radius=0.8), FOLKLORE(radius=2.0)]).fit(X, y)
     more = learner.total_loss_ - learner.state_.losses[1]
-    assert learner.learners_[0].regret_certificate(1.0) > 0
-    assert learner.regret_certificate(1.0) == learner.learners_[1].regret_certificate(1.0) + more
+    assert learner.estimators_[0].regret_certificate(1.0) > 0
+    assert learner.regret_certificate(1.0) == learner.estimators_[1].regret_certificate(1.0) + more
 
 
 @pytest.mark.parametrize(
@@ -284,7 +285,7 @@ def test_a_row_beyond_a_members_row_ball_is_not_its_business() -> None:
 def test_members_of_different_kinds_have_no_certificate(learners: list[Any], words: str) -> None:
     X, y = make_stream("iid", 50, 3, 2, seed=0)
     learner = Mixture(learners).fit(X, y)
-    assert learner.competes_with == learner.learners_[0].competes_with
+    assert learner.competes_with == learner.estimators_[0].competes_with
     with pytest.raises(NoCertificate, match=words):
         learner.regret_certificate()
     with pytest.raises(NoBound, match=words):
@@ -295,11 +296,11 @@ def test_a_member_without_a_certificate_leaves_it_to_others() -> None:
     X, y = make_stream("iid", 50, 3, 2, seed=0)
     without = [ONS(radius=2.0, gamma=0.5, epsilon=0.5), Mixture([AIOLI(radius=2.0), FOLKLORE()])]
     learner = Mixture([*without, AIOLI(radius=2.0)]).fit(X, y)
-    for member in learner.learners_[:2]:
+    for member in learner.estimators_[:2]:
         with pytest.raises(NoCertificate):
             member.regret_certificate()
     more = learner.total_loss_ - learner.state_.losses[2]
-    assert learner.regret_certificate() == learner.learners_[2].regret_certificate() + more
+    assert learner.regret_certificate() == learner.estimators_[2].regret_certificate() + more
     with pytest.raises(NoCertificate, match=r"no member has a certificate.*not proved"):
         Mixture(without[:1]).fit(X, y).regret_certificate()
 
@@ -345,22 +346,22 @@ def test_the_learners_given_are_not_touched() -> None:
     before = fingerprint(mine)
     learner = Mixture((mine, mine)).fit(X, y)
     assert fingerprint(mine) == before
-    assert learner.learners == (mine, mine)
-    assert learner.learners_[0] is not learner.learners_[1]
+    assert learner.estimators == (mine, mine)
+    assert learner.estimators_[0] is not learner.estimators_[1]
     learned = AIOLI(radius=2.0).fit(X, y)
-    assert_same_state(Mixture([learned]).fit(X, y).learners_[0], learned)  # a member begins anew
+    assert_same_state(Mixture([learned]).fit(X, y).estimators_[0], learned)  # a member begins anew
 
 
 @pytest.mark.parametrize(
     ("learner", "words"),
     [
-        (VovkAzouryWarmuth(), r"learners\[1\].*learners of classes"),
-        (Perceptron(), r"learners\[1\].*'hinge'.*log loss"),
-        (OGD(loss="hinge"), r"learners\[1\].*'hinge'"),
-        (OGD(loss="squared"), r"learners\[1\].*'squared'"),
-        (OGD(loss="logit"), r"learners\[1\].*'logit'"),
-        (ExponentiatedGradient(loss="absolute"), r"learners\[1\].*'absolute'"),
-        (AIOLI, r"learners\[1\].*learners of classes"),
+        (VovkAzouryWarmuth(), r"estimators\[1\].*classifiers"),
+        (Perceptron(), r"estimators\[1\].*'hinge'.*log loss"),
+        (OGD(loss="hinge"), r"estimators\[1\].*'hinge'"),
+        (OGD(loss="squared"), r"estimators\[1\].*'squared'"),
+        (OGD(loss="logit"), r"estimators\[1\].*'logit'"),
+        (ExponentiatedGradient(loss="absolute"), r"estimators\[1\].*'absolute'"),
+        (AIOLI, r"estimators\[1\].*classifiers"),
         (AIOLI(radius=-1.0), "radius=-1.0"),
     ],
     ids=repr,
@@ -371,12 +372,12 @@ def test_what_cannot_be_mixed_is_refused(learner: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         mixture.fit(X, y)
     assert contents(mixture) == params(mixture)
-    assert mixture.get_params()["learner1"] is learner
+    assert mixture.get_params()["estimator1"] is learner
 
 
 def test_what_cannot_be_mixed_may_show_with_the_classes() -> None:
     X, y = make_stream("iid", 50, 3, 3, seed=0)
-    with pytest.raises(ValueError, match=r"learners\[0\].*'multiclass hinge'"):
+    with pytest.raises(ValueError, match=r"estimators\[0\].*'multiclass hinge'"):
         Mixture([OGD(multiclass="hinge")]).fit(X, y)
     with pytest.raises(ValueError, match=r"binary.*3 here"):
         Mixture([FOLKLORE(), AIOLI()]).fit(X, y)
@@ -397,19 +398,19 @@ def test_sparse_rows_are_taken_where_all_members_take_them() -> None:
 
 def test_names_reach_the_members_parameters() -> None:
     learner = Mixture([AIOLI(radius=1.0), Mixture([AIOLI(radius=2.0)])])
-    assert learner.get_params()["learner0__radius"] == 1.0
-    assert learner.get_params()["learner1__learner0__radius"] == 2.0
-    learner.set_params(learner0=OGD(), learner1__learner0__radius=5.0, share=0.1)
-    assert isinstance(learner.learners[0], OGD)
-    assert learner.learners[1].learners[0].radius == 5.0
-    learner.set_params(learners=[AIOLI()], learner0__radius=7.0)
-    assert learner.learners[0].radius == 7.0
-    for unknown in ("learner1", "learner0__momentum", "momentum"):
+    assert learner.get_params()["estimator0__radius"] == 1.0
+    assert learner.get_params()["estimator1__estimator0__radius"] == 2.0
+    learner.set_params(estimator0=OGD(), estimator1__estimator0__radius=5.0, share=0.1)
+    assert isinstance(learner.estimators[0], OGD)
+    assert learner.estimators[1].estimators[0].radius == 5.0
+    learner.set_params(estimators=[AIOLI()], estimator0__radius=7.0)
+    assert learner.estimators[0].radius == 7.0
+    for unknown in ("estimator1", "estimator0__momentum", "momentum"):
         with pytest.raises(ValueError, match="Invalid parameter"):
             learner.set_params(**{unknown: 1.0})
     X, y = make_stream("iid", 100, 3, 2, seed=0)
-    search = GridSearchCV(Mixture([AIOLI(), OGD()]), {"learner0__radius": [1e-3, 3.0], "share": [0.0, 0.1]}, cv=2)
-    assert search.fit(X, y).best_estimator_.learners_[0].radius in (1e-3, 3.0)
+    search = GridSearchCV(Mixture([AIOLI(), OGD()]), {"estimator0__radius": [1e-3, 3.0], "share": [0.0, 0.1]}, cv=2)
+    assert search.fit(X, y).best_estimator_.estimators_[0].radius in (1e-3, 3.0)
 
 
 # ---------------------------------------------------------------------- files
@@ -433,7 +434,7 @@ def test_nested_mixtures_go_on_from_a_file(tmp_path: Path) -> None:
     learner.save(tmp_path / "a.npz")
     copy.save(tmp_path / "b.npz")
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-    assert "learners.0.learners.1.state.theta.npy" in zipfile.ZipFile(tmp_path / "a.npz").namelist()
+    assert "estimators.0.estimators.1.state.theta.npy" in zipfile.ZipFile(tmp_path / "a.npz").namelist()
     again = clone(copy).fit(X, names)  # the recipe is in the file too
     assert_same_state(again, copy)
 
@@ -455,16 +456,16 @@ def rewritten(path: Path, change: Callable[[dict[str, Any], dict[str, np.ndarray
 
 
 def spoil_member(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    arrays["learners.2.state.P"][0, 0] = np.nan
+    arrays["estimators.2.state.P"][0, 0] = np.nan
 
 
 DAMAGES: dict[str, tuple[Callable[[dict[str, Any], dict[str, np.ndarray]], Any], str]] = {
     "nothing": (lambda header, arrays: None, ""),
-    "NaN in a member": (spoil_member, "is damaged: learners.2.state 'P'"),
-    "no array of a member": (lambda header, arrays: arrays.pop("learners.0.learners.0.state.w"), "is damaged"),
-    "a member less": (lambda header, arrays: header["holds"]["learners"].pop(), "is damaged: state 'log_weight'"),
+    "NaN in a member": (spoil_member, "is damaged: estimators.2.state 'P'"),
+    "no array of a member": (lambda header, arrays: arrays.pop("estimators.0.estimators.0.state.w"), "is damaged"),
+    "a member less": (lambda header, arrays: header["holds"]["estimators"].pop(), "is damaged: state 'log_weight'"),
     "no members": (lambda header, arrays: header.pop("holds"), "is damaged"),
-    "a stranger": (lambda header, arrays: header["holds"]["learners"][0].update(learner="Oracle"), "'Oracle'"),
+    "a stranger": (lambda header, arrays: header["holds"]["estimators"][0].update(learner="Oracle"), "'Oracle'"),
 }
 
 

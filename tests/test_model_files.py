@@ -29,10 +29,9 @@ from regretless import (
     OnlineBoosting,
     OnlineLogisticRegression,
     VovkAzouryWarmuth,
-    archive,
-    persist,
     stumps,
 )
+from regretless.core import archive, persist
 from regretless.learners.first_order.base_functions import Stumps
 
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], Any]
@@ -105,7 +104,7 @@ IMPOSSIBLE: dict[str, tuple[Any, Change, str]] = {
         set_entry("state.walkers", (0, 0), 5.0),
         "walkers",
     ),
-    "a weight of no stump": (OnlineBoosting(n_learners=2), set_entry("state.memory", (0, 0, 0), 99.0), "shifts"),
+    "a weight of no stump": (OnlineBoosting(n_estimators=2), set_entry("state.memory", (0, 0, 0), 99.0), "shifts"),
     "an action that is none": (
         EpsilonGreedy(AIOLI(), n_classes=2),
         set_entry("state.pending", 1, 7.0),
@@ -116,10 +115,10 @@ IMPOSSIBLE: dict[str, tuple[Any, Change, str]] = {
     "names of other features": (AIOLI(), set_header(feature_names=["a", "b", "c"]), "feature_names"),
     "an array of nobody": (AIOLI(), lambda header, arrays: arrays.update({"state.x": np.zeros(2)}), "no learner"),
     "other fields": (AIOLI(), set_header(state=["P", "w"]), "fields"),
-    "a copy less": (OneVsRest(AIOLI()), lambda header, arrays: header["holds"]["base"].pop(), "copies"),
+    "a copy less": (OneVsRest(AIOLI()), lambda header, arrays: header["holds"]["estimator"].pop(), "copies"),
     "copies that differ": (
         OneVsRest(AIOLI()),
-        lambda header, arrays: header["holds"]["base"][1]["params"].update(radius=2.0),
+        lambda header, arrays: header["holds"]["estimator"][1]["params"].update(radius=2.0),
         "copies",
     ),
 }
@@ -179,8 +178,8 @@ BOMBS: dict[str, tuple[Any, Change]] = {
     ),
     "landmarks": (KernelAIOLI(approximation="nystrom", budget=4), set_param("budget", 40_000)),
     "walkers": (AggregatingForecaster(method="langevin", n_samples=16), set_param("n_samples", 10**9)),
-    "stages": (OnlineBoosting(n_learners=2), set_param("n_learners", 10**8)),
-    "stages of learners": (OnlineBoosting(AIOLI(), n_learners=2), set_param("n_learners", 10**8)),
+    "stages": (OnlineBoosting(n_estimators=2), set_param("n_estimators", 10**8)),
+    "stages of learners": (OnlineBoosting(AIOLI(), n_estimators=2), set_param("n_estimators", 10**8)),
     "classes": (Banditron(n_classes=2), set_param("n_classes", 10**9)),
     "samples": (GAF(expectation="sobol"), set_param("n_samples", 10**9)),
 }

@@ -51,7 +51,7 @@ def test_the_definition(base: Any, soft: bool, K: int) -> None:
         of_k = np.column_stack([1 - Y[:, k], Y[:, k]])
         q[:, k] = member.predict_then_learn(X, of_k, classes=[False, True], sample_weight=weight)[:, 1]
         losses[k] = member.total_loss_
-        assert_same_state(learner.learners_[k], member)
+        assert_same_state(learner.estimators_[k], member)
     p = q / q.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(said, p, rtol=1e-11)
     np.testing.assert_allclose(learner.total_loss_, -weight @ (Y * np.log(p)).sum(axis=1), rtol=1e-11)
@@ -129,8 +129,8 @@ def test_sparse_rows_for_those_who_take_them() -> None:
     [
         (3, "such as AIOLI"),
         (VovkAzouryWarmuth(), "such as AIOLI"),
-        (Perceptron(), "suffers the loss 'hinge'"),
-        (OGD(loss="hinge"), "suffers the loss 'hinge'"),
+        (Perceptron(), "has the loss 'hinge'"),
+        (OGD(loss="hinge"), "has the loss 'hinge'"),
         (AIOLI(radius=-1.0), "radius=-1.0"),
     ],
     ids=repr,
@@ -140,7 +140,7 @@ def test_bases_that_are_refused(base: Any, words: str) -> None:
     learner = OneVsRest(base)
     with pytest.raises(ValueError, match=words):
         learner.fit(X, y)
-    assert list(vars(learner)) == ["base"]
+    assert list(vars(learner)) == ["estimator"]
 
 
 def test_bad_rows_change_nothing() -> None:
@@ -154,4 +154,4 @@ def test_bad_rows_change_nothing() -> None:
     learner.fit(X[:7], y[:7], classes=range(3))
     with pytest.raises(BadRow, match="beyond feature_bound"):
         learner.partial_fit(X[8:] * 1e3, y[8:])
-    assert learner.set_params(base__radius=3.0).get_params()["base__radius"] == 3.0
+    assert learner.set_params(estimator__radius=3.0).get_params()["estimator__radius"] == 3.0

@@ -111,7 +111,7 @@ def test_the_kept_learner_has_learned_the_rows_before(base: Any, K: int, seed: i
     s = model.n_rows_kept_
     assert 0 <= s < 60
     alone = clone(base).partial_fit(X, y, sample_weight=np.where(np.arange(60) < s, 1.0, 0.0), **given)
-    assert_same_state(model.learner_, clone(base).fit(X, y, **given))
+    assert_same_state(model.estimator_, clone(base).fit(X, y, **given))
     if not isinstance(base, OnlineLogisticRegression):  # which counts the rows it has met, to rescale them
         assert_same_state(model.kept_, alone)
         assert np.array_equal(says(model, X), says(alone, X))
@@ -166,7 +166,7 @@ def test_the_mean_of_the_weights(base: Any, K: int, method: str) -> None:
     if isinstance(base, ONS) and K > 2:  # up to a constant
         found, mean = (z - z.mean(axis=1, keepdims=True) for z in (found, mean))
     np.testing.assert_allclose(found, mean, rtol=1e-10, atol=1e-12)
-    assert_same_state(model.learner_, learner)
+    assert_same_state(model.estimator_, learner)
     assert model.n_rows_kept_ == 60 - first
     assert model.kept_ is None
 
@@ -178,7 +178,7 @@ def test_improper_learners_have_no_average(base: Any, K: int, method: str) -> No
     model = OnlineToBatch(base, method)
     with pytest.raises(ValueError, match=r'linear in the row.*"random" or "last"'):
         model.fit(X, y)
-    assert set(vars(model)) == {"base", "method", "random_state"}
+    assert set(vars(model)) == {"estimator", "method", "random_state"}
 
 
 # ---------------------------------------------------------------------- the promise
@@ -244,8 +244,8 @@ def test_in_a_pipeline_under_cross_validation(method: str) -> None:
     names = load_iris().target_names[y]
     model = OnlineToBatch(FOLKLORE(radius=5.0), method, random_state=4)
     assert cross_val_score(make_pipeline(StandardScaler(), model), X[order], names[order], cv=5).mean() > 0.7
-    search = GridSearchCV(model, {"base__radius": [1e-3, 5.0], "method": ["last", "random"]}, cv=3)
-    assert search.fit(X[order] - X.mean(axis=0), names[order]).best_params_["base__radius"] == 5.0
+    search = GridSearchCV(model, {"estimator__radius": [1e-3, 5.0], "method": ["last", "random"]}, cv=3)
+    assert search.fit(X[order] - X.mean(axis=0), names[order]).best_params_["estimator__radius"] == 5.0
 
 
 def test_of_numbers() -> None:
@@ -266,7 +266,7 @@ def test_it_is_pickled_and_cloned(method: str) -> None:
     model = OnlineToBatch(OGD(), method).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert not hasattr(clone(model), "learner_")
+    assert not hasattr(clone(model), "estimator_")
     before = fingerprint(model)
     model.predict(X)
     assert fingerprint(model) == before
@@ -284,7 +284,7 @@ def test_bad_input_changes_nothing() -> None:
         model = OnlineToBatch(AIOLI()).set_params(**wrong)
         with pytest.raises(ValueError, match=words):
             model.fit(X, y)
-        assert set(vars(model)) == {"base", "method", "random_state"}
+        assert set(vars(model)) == {"estimator", "method", "random_state"}
     model = OnlineToBatch(AIOLI()).fit(X, y)
     before = fingerprint(model)
     bad = X.copy()

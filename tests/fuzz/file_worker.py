@@ -51,7 +51,7 @@ def saved(subject: Subject, rng: np.random.Generator, path: Path) -> None:
     learner = subject.new() if hasattr(subject.learner, "get_params") else copy.deepcopy(subject.learner)
     X, y = subject.stream(rng, ROWS, int(rng.integers(1, 4)))
     play(learner, subject, X, y, **({} if subject.is_bandit else subject.first))
-    for attribute in ("learner_", "learners_"):
+    for attribute in ("estimator_", "estimators_"):
         if not hasattr(learner, "save"):
             learner = getattr(learner, attribute, learner)
     (learner[0] if isinstance(learner, list) else learner).save(path)

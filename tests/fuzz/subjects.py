@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-import regretless
 from regretless import (
     AIOLI,
     FOLKLORE,
@@ -100,19 +98,13 @@ SUBJECTS = [
     Subject(Hedge([Perceptron(), OGD(radius=2.0)])),
     Subject(Stack([AIOLI(radius=1.0), AIOLI(radius=3.0)])),
     Subject(OneVsRest(AIOLI(radius=2.0)), 3),
-    Subject(OnlineBoosting(n_learners=3), 3),
+    Subject(OnlineBoosting(n_estimators=3), 3),
     Subject(OnlineToBatch(AIOLI(radius=2.0))),
     Subject(BanditMulticlass(FOLKLORE(radius=2.0), n_classes=3, exploration=0.2), 3),
     Subject(EpsilonGreedy(FOLKLORE(radius=2.0), n_classes=3), 3),
     Subject(Banditron(n_classes=3), 3),
     Subject(Gaptron(n_classes=3), 3),
 ]
-
-
-def public_learners() -> set[type]:
-    """Every public class that learns."""
-    found = (getattr(regretless, name) for name in regretless.__all__)
-    return {each for each in found if inspect.isclass(each) and (hasattr(each, "partial_fit") or hasattr(each, "act"))}
 
 
 every_subject = pytest.mark.parametrize("subject", SUBJECTS, ids=str)

@@ -52,7 +52,7 @@ def test_an_index_outside_is_an_error() -> None:
 MORE_KERNELS = [
     Subject(GAF(radius=2.0, expectation="sobol", n_samples=8), 4),
     Subject(GAF(radius=2.0, expectation="monte-carlo", n_samples=8), 3),
-    Subject(OnlineBoosting("naive-bayes", n_learners=2), 3),
+    Subject(OnlineBoosting("naive-bayes", n_estimators=2), 3),
     Subject(KernelAIOLI(approximation="random-features", budget=8)),
     Subject(MirrorDescentAggregator(stumps(np.eye(COLUMNS), 2), symmetric=True)),
     Subject(MirrorDescent("hinge", WholeSpace(), schedule=AdaGrad(0.1), lazy=False, averaging=False)),

@@ -141,8 +141,8 @@ def test_features_of_any_scale(cases):
     learners = [
         OnlineLogisticRegression(),
         OnlineLogisticRegression(classes=[0, 1, 2], drift="track"),
-        OnlineBoosting(n_learners=3),
-        OnlineBoosting("naive-bayes", n_learners=3),
+        OnlineBoosting(n_estimators=3),
+        OnlineBoosting("naive-bayes", n_estimators=3),
     ]
     for rng in cases:
         n, d = int(rng.integers(2, 30)), int(rng.integers(1, 4))

@@ -30,8 +30,8 @@ from regretless import (
     OnlineBoosting,
     OnlineLogisticRegression,
     OnlineToBatch,
-    interrupts,
 )
+from regretless.core import interrupts
 
 N_ROWS = 9
 
@@ -107,7 +107,7 @@ WRAPPERS = [
     Subject(OnlineToBatch(OGD(radius=2.0), method="average")),
     Subject(OnlineToBatch(FOLKLORE(radius=2.0), method="last"), 3),
     Subject(OnlineToBatch(OnlineLogisticRegression())),
-    Subject(OnlineBoosting(FOLKLORE(radius=1.0), n_learners=2), 3),
+    Subject(OnlineBoosting(FOLKLORE(radius=1.0), n_estimators=2), 3),
     Subject(Mixture([FTRL(), KernelAIOLI(), AggregatingForecaster(method="langevin", n_samples=16)])),
     Subject(Hedge([Mixture([AIOLI(), FTRL()]), OneVsRest(AIOLI())])),
     Subject(BanditMulticlass(FOLKLORE(feature_bound=1.0), n_classes=3, exploration="anytime"), 3),

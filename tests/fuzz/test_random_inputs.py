@@ -85,13 +85,13 @@ def bytes_of(learner: Any) -> bytes:
 
 
 def assert_finite(learner: Any) -> None:
-    for each in getattr(learner, "learners_", [learner]):
-        for array in getattr(getattr(each, "learner_", each), "state_", ()):
+    for each in getattr(learner, "estimators_", [learner]):
+        for array in getattr(getattr(each, "estimator_", each), "state_", ()):
             assert np.isfinite(array).all()
 
 
 def classes_of(learner: Any) -> list[Any]:
-    of = learner if hasattr(learner, "classes_") else learner.learners_[0]
+    of = learner if hasattr(learner, "classes_") else learner.estimators_[0]
     return list(of.classes_.tolist())
 
 

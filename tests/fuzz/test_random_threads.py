@@ -230,7 +230,7 @@ def frozen(learner: Any) -> int:
         if name != "moments":  # by which OnlineLogisticRegression knows a state that joblib has mapped
             array.flags.writeable = False
             count += 1
-    for name in ("learners_", "experts_", "base_", "kept_", "learner_", "_weak"):
+    for name in ("estimators_", "estimators_", "estimator_", "kept_", "estimator_", "_weak"):
         found = vars(learner).get(name, [])
         count += sum(frozen(each) for each in (found if isinstance(found, list) else [found]))
     return count

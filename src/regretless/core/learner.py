@@ -107,7 +107,7 @@ class OnlineLearner(Stored):
         if self._growing:
             reason = "it remembers its rows and looks at all of them anew: give those of the other to `partial_fit`."
         elif self._holds:
-            reason = "what it knows of its members is of one run: merge these, `learners_`, and begin anew with them."
+            reason = "what it knows of its members is of one run: merge these, `estimators_`, and begin anew with them."
         raise ValueError(
             f"{type(self).__name__} cannot be merged: {reason} AIOLI, FOLKLORE, GAF and VovkAzouryWarmuth can."
         )

@@ -194,7 +194,7 @@ class BanditGame:
 
 def _own_sight(learner: Any) -> Callable[[Any], Any] | None:
     """How the comparators of its base see the rows, if not as they come."""
-    base = getattr(learner, "base_", None)
+    base = getattr(learner, "estimator_", None)
     if base is None or type(base)._for_comparators is OnlineLearner._for_comparators:
         return None
     sight: Callable[[Any], Any] = base._for_comparators

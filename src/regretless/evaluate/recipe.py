@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import regretless
+from regretless.core.registry import public_learners
 
 
 def learner_of(text: str) -> Any:
@@ -16,7 +17,7 @@ def learner_of(text: str) -> Any:
 
     >>> from regretless.evaluate.recipe import learner_of
     >>> learner_of("mixture([AIOLI(radius=5), OGD()], share=0.01)")
-    Mixture(learners=[AIOLI(radius=5), OGD()], share=0.01)
+    Mixture(estimators=[AIOLI(radius=5), OGD()], share=0.01)
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
@@ -59,8 +60,7 @@ def _kind(name: str) -> Any:
 
 
 def learners() -> list[str]:
-    """The public names that are learners of rows with labels."""
+    """The names of the public learners that take rows and labels."""
     from regretless.core.learner import OnlineLearner
 
-    found = ((name, getattr(regretless, name)) for name in regretless.__all__ if name[0].isupper())
-    return [name for name, kind in found if isinstance(kind, type) and issubclass(kind, OnlineLearner)]
+    return [name for name, kind in public_learners().items() if issubclass(kind, OnlineLearner)]

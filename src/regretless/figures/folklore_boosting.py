@@ -44,7 +44,7 @@ def compute(settings: Settings, seed: int, work: Work) -> Table:
             range(1, settings.stages[-1] + 1), *quartiles([g["edges"] for g in most]), strict=True
         ):
             rows.append(("edge", weak, "edge", stage, *three))
-    return Table.of(("panel", "weak_learner", "what", "stages", "quartile_1", "median", "quartile_3"), rows)
+    return Table.of(("panel", "estimator", "what", "stages", "quartile_1", "median", "quartile_3"), rows)
 
 
 def game(weak: str, n_learners: int, rows: int, seed: int, order: int) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def game(weak: str, n_learners: int, rows: int, seed: int, order: int) -> dict[s
     X, y = load_digits(return_X_y=True)
     shuffled = np.random.default_rng([seed, order]).permutation(len(y))
     learned, held_out = shuffled[:rows], shuffled[rows:]
-    learner = OnlineBoosting(weak, n_learners=n_learners, random_state=order)
+    learner = OnlineBoosting(weak, n_estimators=n_learners, random_state=order)
     learner.fit(X[learned], y[learned], classes=range(10))
     last = learner.stage_scores(X[held_out])[:, -1].argmax(axis=1)
     return {
@@ -72,9 +72,9 @@ def draw(table: Table) -> Any:
     errors = table.where(panel="error")
     curves = [(weak, what) for weak in LEARNERS for what in (ONLINE, HELD_OUT)]
     for i, (weak, what) in enumerate(curves):
-        rows = errors.where(weak_learner=weak, what=what)
+        rows = errors.where(estimator=weak, what=what)
         draw_band(left, rows["stages"], [rows[f] for f in SPREAD], i, f"{weak}: {what}")
-    for i, (weak, rows) in enumerate(table.where(panel="edge").each("weak_learner")):
+    for i, (weak, rows) in enumerate(table.where(panel="edge").each("estimator")):
         look = style(2 * i)
         low, middle, high = (rows[f] for f in SPREAD)
         right.fill_between(rows["stages"], low, high, color=look["color"], alpha=0.2, linewidth=0)

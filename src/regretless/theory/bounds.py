@@ -61,18 +61,18 @@ def _proved(curvature: float, *, logits: float, n_classes: int) -> None:
     )
 
 
-def _hedge(mistakes: float, n_learners: int, failure: float) -> float:
+def _hedge(mistakes: float, n_estimators: int, failure: float) -> float:
     r"""Hedge over N experts, the best of which makes at most M mistakes: :math:`4M + 2\ln(N/\delta)`.
 
     What has a proof is :math:`2.06 (M + \ln N) + 2\ln(1/\delta)` (docs/errata.md), which is no more if ln N <= 32 M.
     """
     _probability(failure)
-    if math.log(n_learners) > 32 * mistakes:
+    if math.log(n_estimators) > 32 * mistakes:
         raise NoBound(
-            f"the lemma on Hedge is proved for ln N <= 32 M; here n_learners={n_learners}, and the best partial sum "
-            f"may make M = {mistakes:.4g} mistakes."
+            f"the lemma on Hedge is proved for ln N <= 32 M; here n_estimators={n_estimators}, and the best partial "
+            f"sum may make M = {mistakes:.4g} mistakes."
         )
-    return 4 * mistakes + 2 * math.log(n_learners / failure)
+    return 4 * mistakes + 2 * math.log(n_estimators / failure)
 
 
 def _entropy(n_functions: int, radius: float) -> tuple[float, float]:
@@ -341,7 +341,7 @@ def boosting(n: int, *, n_classes: int, edges: Sequence[float], regret: float, f
     >>> round(boosting(1_000_000, n_classes=3, edges=[0.5] * 400, regret=300.0, failure=0.01))
     194999
     """
-    _counts(n_learners=len(edges))
+    _counts(n_estimators=len(edges))
     _classes(n_classes)
     _nonnegative(n=n, regret=regret)
     squares = math.fsum(edge**2 for edge in edges)
@@ -354,7 +354,7 @@ def weak_learning(
     n: int,
     *,
     n_classes: int,
-    n_learners: int,
+    n_estimators: int,
     edge: float,
     sample_complexity: float,
     regret: float,
@@ -370,17 +370,17 @@ def weak_learning(
 
     **Assumes.** weak learners of edge gamma, 0 < gamma <= 1, and sample complexity S; else as above.
 
-    >>> round(weak_learning(1_000_000, n_classes=3, n_learners=400, edge=0.5, sample_complexity=50.0,
+    >>> round(weak_learning(1_000_000, n_classes=3, n_estimators=400, edge=0.5, sample_complexity=50.0,
     ...                     regret=300.0, failure=0.01))
     199799
     """
-    _counts(n_learners=n_learners)
+    _counts(n_estimators=n_estimators)
     _classes(n_classes)
     _nonnegative(n=n, regret=regret, sample_complexity=sample_complexity)
     if not 0 < edge <= 1:
         raise NoBound(f"edge={edge} must lie in (0, 1]: at 0 a weak learner is no better than a uniform guess.")
-    shared = n * math.log(n_classes) / (n_learners * edge**2) + regret / edge**2
-    return _hedge(4 * (shared + n_classes * sample_complexity / edge), n_learners, failure)
+    shared = n * math.log(n_classes) / (n_estimators * edge**2) + regret / edge**2
+    return _hedge(4 * (shared + n_classes * sample_complexity / edge), n_estimators, failure)
 
 
 def boosting_regression(n: int, *, curvature: float | None = None) -> float:

@@ -41,14 +41,14 @@ class BanditMulticlass(BanditReduction):
 
     Parameters
     ----------
-    base : a learner that forecasts probabilities and suffers their log loss. It is not touched: a clone learns.
+    estimator : a learner that forecasts probabilities and suffers their log loss. It is not touched: a clone learns.
     n_classes : K; the labels are 0, ..., K-1.
     classes : the labels, if they are others.
     exploration : gamma, a number above 0 and up to 1; or "theory", the best one for `horizon` rounds, where
-        :math:`\mathcal R(n)` is `base.regret_bound(horizon)`, the base's theorem: it must not depend on rows to come,
-        so the base declares how large they are (`feature_bound`, or `gradient_bound`); or "anytime", which knows no
-        horizon: rounds come in epochs of 1, 2, 4, 8, ..., each with the best gamma for its length, and **each with a
-        new clone of the base**.
+        :math:`\mathcal R(n)` is `estimator.regret_bound(horizon)`, the theorem of the estimator. It must not depend on
+        later rows, so the estimator declares how large they are (`feature_bound`, or `gradient_bound`); or
+        "anytime", which needs no horizon: rounds come in epochs of 1, 2, 4, 8, ..., each with the best gamma for its
+        length, and **each with a new clone of the estimator**.
         (The theorem then holds for each epoch, and so for their sum: the price of n rounds, for every n, is at most
         :math:`\frac{2\sqrt2}{\sqrt2-1} < 6.83` times :math:`\sqrt{K n \mathcal R(n)}`.)
     horizon : the number of rounds to come; read by exploration="theory" alone.
@@ -57,7 +57,7 @@ class BanditMulticlass(BanditReduction):
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of probabilities.
-    base_ : the base learner, as far as it has learned; it can forecast (`base_.predict_proba(X)`).
+    estimator_ : the base learner, as far as it has learned; it can forecast (`estimator_.predict_proba(X)`).
     exploration_ : the present gamma.
     rounds_, mistakes_ : how many there were.
     state_ : `exploration`, `x` and `pending` (the open round), `tally` (rounds, mistakes, explorations, lessons).
@@ -86,14 +86,14 @@ class BanditMulticlass(BanditReduction):
 
     def __init__(
         self,
-        base: OnlineClassifier,
+        estimator: OnlineClassifier,
         n_classes: int | None = None,
         classes: Any = None,
         exploration: str | float = "theory",
         horizon: int | None = None,
         random_state: int = 0,
     ) -> None:
-        self.base = base
+        self.estimator = estimator
         self.n_classes = n_classes
         self.classes = classes
         self.exploration = exploration
@@ -101,11 +101,11 @@ class BanditMulticlass(BanditReduction):
         self.random_state = random_state
 
     def _prepare(self, n_features: int, n_classes: int) -> BanditConstants:
-        self.base_ = self._fresh(self.base, n_features)
-        if (loss := self.base_.competes_with.loss) not in LOG_LOSS:
+        self.estimator_ = self._fresh(self.estimator, n_features)
+        if (loss := self.estimator_.competes_with.loss) not in LOG_LOSS:
             raise ValueError(
-                f"base={self.base!r} suffers the loss {loss!r}. The reduction draws from probabilities: choose a "
-                f"learner of one of {LOG_LOSS}."
+                f"estimator={self.estimator!r} has the loss {loss!r}, which gives no probabilities to draw "
+                f"from. Choose a learner with one of the losses {LOG_LOSS}."
             )
         return BanditConstants(self._number(n_classes))
 
@@ -119,8 +119,8 @@ class BanditMulticlass(BanditReduction):
                 return None if gamma == "anytime" else self._best_for(self._checked_horizon(), n_classes)
             except NoBound as refusal:
                 raise ValueError(
-                    f"exploration={gamma!r} needs the regret bound of {type(self.base).__name__} before the first row, "
-                    f"and there is none. {refusal} Or choose exploration yourself, a number."
+                    f"exploration={gamma!r} needs a regret bound of {type(self.estimator).__name__} before the first "
+                    f"row, and there is none. {refusal} Or set exploration to a number."
                 ) from refusal
         if isinstance(gamma, bool) or not isinstance(gamma, int | float | np.number) or not 0 < gamma <= 1:
             raise ValueError(
@@ -139,8 +139,8 @@ class BanditMulticlass(BanditReduction):
         return int(n)
 
     def _new_base(self) -> Any:
-        """The base as it was at the start. (`base` may have been set anew since.)"""
-        return self._fresh(self.base_, self.n_features_in_)
+        """The base as it was at the start. (`estimator` may have been set anew since.)"""
+        return self._fresh(self.estimator_, self.n_features_in_)
 
     def _require_bound_in_advance(self) -> None:
         """Refuse a base whose bound reads the rows met: that of a fresh one is moved by a small row."""
@@ -159,7 +159,7 @@ class BanditMulticlass(BanditReduction):
 
     def _best_for(self, n: int, n_classes: int) -> float:
         """The gamma for n rounds with the base as it is at the start."""
-        return min(1.0, math.sqrt(n_classes * self.base_.regret_bound(n) / n))
+        return min(1.0, math.sqrt(n_classes * self.estimator_.regret_bound(n) / n))
 
     def _start(self, n_features: int, n_classes: int) -> BanditState:
         state = super()._start(n_features, n_classes)
@@ -168,10 +168,10 @@ class BanditMulticlass(BanditReduction):
         return state
 
     def _check(self, row: Array) -> None:
-        self.base_._check_rows(row, ONE)
+        self.estimator_._check_rows(row, ONE)
 
     def _policy(self, row: Array) -> tuple[float, Array]:
-        return float(self.state_.exploration[0]), self.base_.predict_proba(row)[0]
+        return float(self.state_.exploration[0]), self.estimator_.predict_proba(row)[0]
 
     def _learn(self, row: Array, k: int, correct: bool, label: int | None) -> bool:
         learns = correct and bool(self.state_.pending[EXPLORING])
@@ -183,7 +183,7 @@ class BanditMulticlass(BanditReduction):
         """The rounds before an epoch are 0, 1, 3, 7, ...: then both gamma and the base are new."""
         length = self.rounds_ + 1
         if self._constants.number is None and length & (length - 1) == 0:
-            self.base_ = self._new_base()
+            self.estimator_ = self._new_base()
             self.state_.exploration[0] = self._best_for(length, self._n_classes)
 
     @property
@@ -195,7 +195,7 @@ class BanditMulticlass(BanditReduction):
     @property
     def competes_with(self) -> Competition:
         """What the base learner competes with."""
-        return (self.base_ if "base_" in vars(self) else self.base).competes_with
+        return (self.estimator_ if "estimator_" in vars(self) else self.estimator).competes_with
 
     def mistake_bound(self, comparator_loss: float, n: int | None = None) -> float:
         """The expected mistakes of n rounds (default: those so far) are at most this.

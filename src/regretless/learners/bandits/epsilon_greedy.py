@@ -36,7 +36,7 @@ class EpsilonGreedy(BanditReduction):
 
     Parameters
     ----------
-    base : a learner of classes, of any loss. It is not touched: a clone learns.
+    estimator : a learner of classes, of any loss. It is not touched: a clone learns.
     epsilon : the probability of exploring, from 0 to 1.
     n_classes : K; the labels are 0, ..., K-1.
     classes : the labels, if they are others.
@@ -45,7 +45,7 @@ class EpsilonGreedy(BanditReduction):
     Attributes
     ----------
     classes_ : the labels.
-    base_ : the base learner, as far as it has learned; it can forecast.
+    estimator_ : the base learner, as far as it has learned; it can forecast.
     rounds_, mistakes_ : how many there were.
     state_ : `exploration`, `x` and `pending` (the open round), `tally` (rounds, mistakes, explorations, lessons).
 
@@ -72,13 +72,13 @@ class EpsilonGreedy(BanditReduction):
 
     def __init__(
         self,
-        base: OnlineClassifier,
+        estimator: OnlineClassifier,
         epsilon: float = 0.1,
         n_classes: int | None = None,
         classes: Any = None,
         random_state: int = 0,
     ) -> None:
-        self.base = base
+        self.estimator = estimator
         self.epsilon = epsilon
         self.n_classes = n_classes
         self.classes = classes
@@ -90,7 +90,7 @@ class EpsilonGreedy(BanditReduction):
             raise ValueError(f"epsilon={epsilon!r} must be a number from 0 to 1.")
         if 0 < epsilon < n_classes / HEAVIEST:
             raise ValueError(f"epsilon={epsilon!r} is so small that one right guess would outweigh all rows: take 0.")
-        self.base_ = self._fresh(self.base, n_features)
+        self.estimator_ = self._fresh(self.estimator, n_features)
         return GreedyConstants(float(epsilon), np.array([n_classes / float(epsilon) if epsilon else 1.0]))
 
     def _start(self, n_features: int, n_classes: int) -> BanditState:
@@ -99,11 +99,11 @@ class EpsilonGreedy(BanditReduction):
         return state
 
     def _check(self, row: Array) -> None:
-        self.base_._check_rows(row, self._constants.heaviest)
+        self.estimator_._check_rows(row, self._constants.heaviest)
 
     def _policy(self, row: Array) -> tuple[float, Array]:
-        out = self.base_._new_forecasts(1)
-        self.base_._forecast(row, out)
+        out = self.estimator_._new_forecasts(1)
+        self.estimator_._forecast(row, out)
         return self._constants.epsilon, certain(int(np.argmax(out[0])), self._n_classes)
 
     def _learn(self, row: Array, k: int, correct: bool, label: int | None) -> bool:

@@ -241,15 +241,15 @@ class BanditLearner(Stored):
 class BanditReduction(BanditLearner):
     """A bandit learner made of a learner that sees labels."""
 
-    base: OnlineClassifier
-    base_: OnlineClassifier
+    estimator: OnlineClassifier
+    estimator_: OnlineClassifier
     state_: BanditState
-    _holds = {"base": "base_"}
+    _holds = {"estimator": "estimator_"}
 
     def _fresh(self, given: Any, n_features: int) -> Any:
         """A clone of a learner, ready for its first row."""
         if not isinstance(given, OnlineClassifier) or getattr(given, "_regresses", False):
-            raise ValueError(f"base={given!r}: give one of regretless's learners of classes, such as FOLKLORE().")
+            raise ValueError(f"estimator={given!r}: give one of regretless's learners of classes, such as FOLKLORE().")
         base = clone(given)
         base.n_features_in_ = n_features
         base._meet_classes(self._labels)
@@ -263,12 +263,12 @@ class BanditReduction(BanditLearner):
         super()._check_state()
         state_checks.within("exploration", self.state_.exploration, 0.0, 1.0)
         state_checks.require(
-            self.base_.state_.tally[ROWS] <= self.state_.tally[LEARNED], "tally: the base has learned more rounds"
+            self.estimator_.state_.tally[ROWS] <= self.state_.tally[LEARNED], "tally: the base has learned more rounds"
         )
 
     def _teach(self, row: Array, k: int, weight: float = 1.0) -> None:
         """The base learns that class k is the label of the row."""
-        base = self.base_
+        base = self.estimator_
         base._run(row, base._labels.target(k), np.array([weight]), base._new_forecasts(1))
 
 

@@ -44,7 +44,7 @@ begin, learn, move = regression.begin, regression.learn, regression.move
 class BoostingConstants:
     """The numbers the game is played with."""
 
-    n_learners: int
+    n_estimators: int
     kind: int  # of a compiled weak learner, or -1
     seed: int
 
@@ -79,11 +79,11 @@ class OnlineBoosting(OnlineClassifier):
 
     Parameters
     ----------
-    weak_learner : "stump" (one column in eight parts, a label for each, chosen by what answers have cost),
+    estimator : "stump" (one column in eight parts, a label for each, chosen by what answers have cost),
         "naive-bayes" (normal features, rows weighted by their cost), any learner of classes of this library (rows
         weighted by their cost, see `regretless.learners.ensembles.weak.Weighted`), or an object that follows
         `regretless.learners.ensembles.weak.WeakLearner`. Each stage has a copy.
-    n_learners : N, the stages.
+    n_estimators : N, the stages.
     random_state : seed of the stumps' cuts and of the draws. Draws depend on it and on the number of the row.
 
     Attributes
@@ -92,15 +92,15 @@ class OnlineBoosting(OnlineClassifier):
     edges_ : (N,) gamma, how much better than chance each weak learner answered.
     stage_mistakes_ : (N,) of the labels of each stage.
     mistakes_ : of the labels drawn.
-    learners_ : the learners of the stages, if these are learners of this library.
+    estimators_ : the learners of the stages, if these are learners of this library.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
     >>> from regretless import OnlineBoosting
     >>> X, y = load_digits(return_X_y=True)
-    >>> boosted = OnlineBoosting(n_learners=20).fit(X, y)
-    >>> lone = OnlineBoosting(n_learners=1).fit(X, y)
+    >>> boosted = OnlineBoosting(n_estimators=20).fit(X, y)
+    >>> lone = OnlineBoosting(n_estimators=1).fit(X, y)
     >>> boosted.mistakes_ < 0.8 * lone.mistakes_
     True
 
@@ -115,60 +115,58 @@ class OnlineBoosting(OnlineClassifier):
     _learned = ("_weak",)
     _weak: list[WeakLearner]
 
-    def __init__(self, weak_learner: Any = "stump", n_learners: int = 20, random_state: int = 0) -> None:
-        self.weak_learner = weak_learner
-        self.n_learners = n_learners
+    def __init__(self, estimator: Any = "stump", n_estimators: int = 20, random_state: int = 0) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
         self.random_state = random_state
 
     def _prepare(self, n_features: int, n_classes: int) -> BoostingConstants:
-        n_learners = validate.whole("n_learners", self.n_learners, 1)
+        n_estimators = validate.whole("n_estimators", self.n_estimators, 1)
         seed = validate.whole("random_state", self.random_state, 0)
-        weak, kind = self.weak_learner, -1
+        weak, kind = self.estimator, -1
         if isinstance(weak, str):
             if weak not in COMPILED:
-                raise ValueError(
-                    f"weak_learner={weak!r} is unknown: choose one of {list(COMPILED)}, or give an object."
-                )
+                raise ValueError(f"estimator={weak!r} is unknown: choose one of {list(COMPILED)}, or give an object.")
             kind = COMPILED[weak]
         elif not isinstance(weak, OnlineClassifier) and not all(
             callable(getattr(weak, verb, None)) for verb in ("start", "predict", "update")
         ):
             raise ValueError(
-                f"weak_learner={weak!r} has not the verbs start, predict and update, and is no learner of regretless's."
+                f"estimator={weak!r} has not the verbs start, predict and update, and is no learner of regretless's."
             )
-        return BoostingConstants(n_learners, kind, seed)
+        return BoostingConstants(n_estimators, kind, seed)
 
     def _start(self, n_features: int, n_classes: int) -> BoostingState:
         c = self._constants
-        stages = np.empty((c.n_learners, regression.MEMORY))
+        stages = np.empty((c.n_estimators, regression.MEMORY))
         for stage in stages:
             begin(stage)
         if c.kind >= 0:
-            memory = new_memory(c.kind, c.n_learners, n_features, n_classes, c.seed)
+            memory = new_memory(c.kind, c.n_estimators, n_features, n_classes, c.seed)
         else:
-            memory = np.empty((c.n_learners, 0, 0))
-            weak = self.weak_learner
+            memory = np.empty((c.n_estimators, 0, 0))
+            weak = self.estimator
             weak = Weighted(weak) if isinstance(weak, OnlineClassifier) else weak
-            self._weak = [deepcopy(weak) for _ in range(c.n_learners)]
+            self._weak = [deepcopy(weak) for _ in range(c.n_estimators)]
             for i, weak in enumerate(self._weak):
                 weak.start(n_features, n_classes, c.seed + i)
         return BoostingState(
             moments=np.zeros((3, n_features)),
             memory=memory,
             regression=stages,
-            log_weight=np.zeros(c.n_learners),
-            edges=np.zeros((c.n_learners, 2)),
+            log_weight=np.zeros(c.n_estimators),
+            edges=np.zeros((c.n_estimators, 2)),
             drawn=np.zeros(1),
             tally=np.zeros(TALLIES),
         )
 
     def _n_copies(self, n_classes: int) -> int:
         """The stages that there will be."""
-        return self.n_learners
+        return self.n_estimators
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
-        compiled = self.weak_learner in COMPILED if isinstance(self.weak_learner, str) else False
-        stages = self.n_learners if isinstance(self.n_learners, int) else 0
+        compiled = self.estimator in COMPILED if isinstance(self.estimator, str) else False
+        stages = self.n_estimators if isinstance(self.n_estimators, int) else 0
         return stages * n_features * n_classes if compiled else stages
 
     def _check_state(self) -> None:
@@ -188,10 +186,10 @@ class OnlineBoosting(OnlineClassifier):
 
     @property
     def _holds(self) -> dict[str, str]:  # type: ignore[override]
-        return {"weak_learner": "learners_"} if isinstance(self.weak_learner, OnlineClassifier | Weighted) else {}
+        return {"estimator": "estimators_"} if isinstance(self.estimator, OnlineClassifier | Weighted) else {}
 
     @property
-    def learners_(self) -> list[OnlineClassifier]:
+    def estimators_(self) -> list[OnlineClassifier]:
         """The learners of the stages, if these are learners of this library."""
         check_is_fitted(self, "state_")
         return [weak.learner_ for weak in getattr(self, "_weak", []) if isinstance(weak, Weighted)]
@@ -278,7 +276,7 @@ class OnlineBoosting(OnlineClassifier):
         rows = np.asarray(self._rows(X, reset=False))
         self._check_rows(rows, ONE)
         state, c = self.state_, self._constants
-        out = np.zeros((len(rows), c.n_learners, self._n_classes))
+        out = np.zeros((len(rows), c.n_estimators, self._n_classes))
         if c.kind >= 0:
             stage_scores(state.moments, state.memory, state.regression, state.tally, rows, c.kind, out)
             return out

@@ -60,12 +60,12 @@ class Hedge(Ensemble):
 
     Parameters
     ----------
-    experts : a list of learners of classes. They are not touched: clones learn, every row each.
+    estimators : a list of learners of classes. They are not touched: clones learn, every row each.
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of votes.
-    experts_ : the experts, as far as they have learned.
+    estimators_ : the experts, as far as they have learned.
     weights_ : their present shares of the vote.
     state_ : `losses` (the mistakes of each), `gap` and `tally`.
 
@@ -89,35 +89,35 @@ class Hedge(Ensemble):
 
     state_: HedgeState
     _constants: HedgeConstants
-    _holds = {"experts": "experts_"}
-    experts_: list[Any]
+    _holds = {"estimators": "estimators_"}
+    estimators_: list[Any]
 
-    def __init__(self, experts: Sequence[OnlineClassifier]) -> None:
-        self.experts = experts
+    def __init__(self, estimators: Sequence[OnlineClassifier]) -> None:
+        self.estimators = estimators
 
     @property
     def _members(self) -> list[Any]:
         """Those that learn, or before the first row those that are given."""
-        if "experts_" in self.__dict__:
-            return self.experts_
-        if not isinstance(self.experts, list | tuple) or not self.experts:
-            raise ValueError(f"experts={self.experts!r}: give a list of learners, at least one.")
-        for i, expert in enumerate(self.experts):
+        if "estimators_" in self.__dict__:
+            return self.estimators_
+        if not isinstance(self.estimators, list | tuple) or not self.estimators:
+            raise ValueError(f"estimators={self.estimators!r}: give a list of learners, at least one.")
+        for i, expert in enumerate(self.estimators):
             if not isinstance(expert, OnlineClassifier):
                 raise ValueError(
-                    f"experts[{i}]={expert!r}: give regretless's learners of classes, such as Perceptron()."
+                    f"estimators[{i}]={expert!r}: give regretless's learners of classes, such as Perceptron()."
                 )
-        return list(self.experts)
+        return list(self.estimators)
 
     def _begin(self, n_features: int) -> None:
-        self.experts_ = side_by_side.begin(self._members, self._labels, self)
+        self.estimators_ = side_by_side.begin(self._members, self._labels, self)
         super()._begin(n_features)
 
     def _prepare(self, n_features: int, n_classes: int) -> HedgeConstants:
         return HedgeConstants()
 
     def _start(self, n_features: int, n_classes: int) -> HedgeState:
-        return HedgeState(np.zeros(len(self.experts_)), np.zeros(1), np.zeros(TALLIES))
+        return HedgeState(np.zeros(len(self.estimators_)), np.zeros(1), np.zeros(TALLIES))
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -127,13 +127,13 @@ class Hedge(Ensemble):
 
     @uninterrupted()
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
-        said = np.empty((len(self.experts_), *out.shape))
-        side_by_side.run(self.experts_, X, [Y] * len(said), weight, said)
+        said = np.empty((len(self.estimators_), *out.shape))
+        side_by_side.run(self.estimators_, X, [Y] * len(said), weight, said)
         run(*self.state_, said, Y, weight, out)
 
     def _forecast(self, X: Any, out: Array) -> None:
-        said = np.empty((len(self.experts_), *out.shape))
-        side_by_side.forecast(self.experts_, X, said)
+        said = np.empty((len(self.estimators_), *out.shape))
+        side_by_side.forecast(self.estimators_, X, said)
         forecast_block(self.state_.losses, self.state_.gap, said, out)
 
     def _said(self, out: Array) -> Array:

@@ -62,7 +62,7 @@ class Mixture(Ensemble):
 
     Parameters
     ----------
-    learners : a list of learners that forecast probabilities and suffer their log loss. They are not touched: the
+    estimators : a list of learners that forecast probabilities and suffer their log loss. They are not touched: the
         mixture learns with clones.
     prior : pi, positive numbers that sum to 1, one a member; None means 1/N each.
     share : alpha, from 0 to below 1. About (changes expected) / (rows expected) is right.
@@ -70,7 +70,7 @@ class Mixture(Ensemble):
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of probabilities.
-    learners_ : the members, as far as they have learned.
+    estimators_ : the members, as far as they have learned.
     weights_ : the present weights of the members.
     state_ : `log_weight`, `losses` (what each member has suffered) and `tally`.
 
@@ -98,13 +98,13 @@ class Mixture(Ensemble):
 
     state_: MixtureState
     _constants: MixtureConstants
-    _holds = {"learners": "learners_"}
-    learners_: list[Any]
+    _holds = {"estimators": "estimators_"}
+    estimators_: list[Any]
 
     def __init__(
-        self, learners: Sequence[OnlineClassifier], prior: Sequence[float] | None = None, share: float = 0.0
+        self, estimators: Sequence[OnlineClassifier], prior: Sequence[float] | None = None, share: float = 0.0
     ) -> None:
-        self.learners = learners
+        self.estimators = estimators
         self.prior = prior
         self.share = share
 
@@ -113,37 +113,36 @@ class Mixture(Ensemble):
     @property
     def _members(self) -> list[Any]:
         """Those that learn, or before the first row those that are given."""
-        if "learners_" in self.__dict__:
-            return self.learners_
-        if not isinstance(self.learners, list | tuple) or not self.learners:
-            raise ValueError(f"learners={self.learners!r}: give a list of learners, at least one.")
-        for i, learner in enumerate(self.learners):
+        if "estimators_" in self.__dict__:
+            return self.estimators_
+        if not isinstance(self.estimators, list | tuple) or not self.estimators:
+            raise ValueError(f"estimators={self.estimators!r}: give a list of learners, at least one.")
+        for i, learner in enumerate(self.estimators):
             if not isinstance(learner, OnlineClassifier):
                 raise ValueError(
-                    f"learners[{i}]={learner!r}: a mixture is of regretless's learners of classes, such as AIOLI() or "
-                    "FOLKLORE()."
+                    f"estimators[{i}]={learner!r}: Mixture takes classifiers of regretless, such as AIOLI()."
                 )
-        return list(self.learners)
+        return list(self.estimators)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters; if deep, also the members as `learner0`, ... and their parameters as `learner0__radius`."""
+        """The parameters; if deep, also the members (`estimator0`) and their parameters (`estimator0__radius`)."""
         params: dict[str, Any] = super().get_params(deep=False)
-        if deep and isinstance(self.learners, list | tuple):
-            for i, learner in enumerate(self.learners):
-                params[f"learner{i}"] = learner
+        if deep and isinstance(self.estimators, list | tuple):
+            for i, learner in enumerate(self.estimators):
+                params[f"estimator{i}"] = learner
                 if isinstance(learner, OnlineLearner):  # others are refused when the first row comes
-                    params |= {f"learner{i}__{name}": value for name, value in learner.get_params().items()}
+                    params |= {f"estimator{i}__{name}": value for name, value in learner.get_params().items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, by the names of `get_params`. A running game keeps those it was begun with."""
-        if "learners" in params:
-            self.learners = params.pop("learners")
-        if isinstance(self.learners, list | tuple):
-            names = [f"learner{i}" for i in range(len(self.learners))]
+        if "estimators" in params:
+            self.estimators = params.pop("estimators")
+        if isinstance(self.estimators, list | tuple):
+            names = [f"estimator{i}" for i in range(len(self.estimators))]
             if params.keys() & set(names):
-                given = [params.pop(name, learner) for name, learner in zip(names, self.learners, strict=True)]
-                self.learners = type(self.learners)(given)
+                given = [params.pop(name, learner) for name, learner in zip(names, self.estimators, strict=True)]
+                self.estimators = type(self.estimators)(given)
         super().set_params(**params)
         return self
 
@@ -158,7 +157,7 @@ class Mixture(Ensemble):
         members = side_by_side.begin(self._members, self._labels, self)
         for i, member in enumerate(members):
             _require_log_loss(i, member)  # known only now: that of three classes may be another
-        self.learners_ = members
+        self.estimators_ = members
         super()._begin(n_features)
 
     def _prepare(self, n_features: int, n_classes: int) -> MixtureConstants:
@@ -196,14 +195,14 @@ class Mixture(Ensemble):
 
     @uninterrupted()
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
-        logits = np.empty((len(self.learners_), *out.shape))
-        side_by_side.run(self.learners_, X, [Y] * len(logits), weight, logits)
+        logits = np.empty((len(self.estimators_), *out.shape))
+        side_by_side.run(self.estimators_, X, [Y] * len(logits), weight, logits)
         c = self._constants
         run(*self.state_, logits, Y, weight, c.log_prior, c.share, out)
 
     def _forecast(self, X: Any, out: Array) -> None:
-        logits = np.empty((len(self.learners_), *out.shape))
-        side_by_side.forecast(self.learners_, X, logits)
+        logits = np.empty((len(self.estimators_), *out.shape))
+        side_by_side.forecast(self.estimators_, X, logits)
         forecast_block(self.state_.log_weight, logits, out)
 
     # ------------------------------------------------------------------ what it promises
@@ -245,12 +244,12 @@ class Mixture(Ensemble):
         """
         check_is_fitted(self, "state_")
         if reason := self._disagreement(self._competitions()):
-            raise NoCertificate(f"{reason}: no certificate speaks of all. Ask the members, learners_, for theirs.")
+            raise NoCertificate(f"{reason}: no certificate speaks of all. Ask the members, estimators_, for theirs.")
         if comparator_norm is not None:
             validate.positive("comparator_norm", comparator_norm, zero=True)
         lead = float(self.state_.tally[LOSS]) - self.state_.losses
         found, reason = [], ""
-        for member, more in zip(self.learners_, lead.tolist(), strict=True):
+        for member, more in zip(self.estimators_, lead.tolist(), strict=True):
             if self._covers(member, comparator_norm):
                 try:
                     found.append(member.regret_certificate(comparator_norm) + more)
@@ -273,7 +272,7 @@ class Mixture(Ensemble):
         if reason := self._disagreement(self._competitions()):
             raise NoBound(f"{reason}: no theorem speaks of all.")
         found, reason = [], ""
-        for member, log_prior in zip(self.learners_, c.log_prior.tolist(), strict=True):
+        for member, log_prior in zip(self.estimators_, c.log_prior.tolist(), strict=True):
             if self._covers(member, None):
                 try:
                     found.append(member.regret_bound(n) + bounds.mixture(prior=math.exp(log_prior)))
@@ -300,7 +299,7 @@ def _require_log_loss(i: int, learner: Any) -> None:
     loss = getattr(learner.competes_with, "loss", None)
     if loss not in LOG_LOSS:
         raise ValueError(
-            f"learners[{i}]={learner!r} suffers the loss {loss!r}. Only the log loss of probabilities can be mixed: "
+            f"estimators[{i}]={learner!r} suffers the loss {loss!r}. Only the log loss of probabilities can be mixed: "
             f"choose one of {LOG_LOSS}, or leave the learner out."
         )
 

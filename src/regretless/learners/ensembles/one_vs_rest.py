@@ -52,13 +52,12 @@ class OneVsRest(OnlineClassifier):
 
     Parameters
     ----------
-    base : a learner of two classes that forecasts probabilities and suffers their log loss, such as `AIOLI()`. It is
-        not touched: the members are clones.
+    estimator : a binary classifier with log loss, such as `AIOLI()`. It is not changed: the members are clones.
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of probabilities.
-    learners_ : the members, one a class, as far as they have learned.
+    estimators_ : the members, one a class, as far as they have learned.
     state_ : `losses` (what each member has suffered) and `tally`.
 
     Examples
@@ -80,35 +79,37 @@ class OneVsRest(OnlineClassifier):
 
     state_: OneVsRestState
     _constants: OneVsRestConstants
-    _holds = {"base": "learners_"}
+    _holds = {"estimator": "estimators_"}
     _copies = True
     _held_classes = 2
-    learners_: list[Any]
+    estimators_: list[Any]
 
-    def __init__(self, base: OnlineClassifier) -> None:
-        self.base = base
+    def __init__(self, estimator: OnlineClassifier) -> None:
+        self.estimator = estimator
 
     # ------------------------------------------------------------------ the members
 
     @property
     def _member(self) -> Any:
         """One that learns, or before the first row the one that is given."""
-        return self.learners_[0] if "learners_" in self.__dict__ else self.base
+        return self.estimators_[0] if "estimators_" in self.__dict__ else self.estimator
 
     @property
     def _takes_sparse(self) -> bool:  # type: ignore[override]
         return bool(getattr(self._member, "_takes_sparse", False))
 
     def _begin(self, n_features: int) -> None:
-        if not isinstance(self.base, OnlineClassifier):
-            raise ValueError(f"base={self.base!r}: give one of regretless's learners of two classes, such as AIOLI().")
-        members = side_by_side.begin([self.base] * self._n_classes, REST_AND_IT, self)
-        if members[0].competes_with.loss not in LOG_LOSS:
+        if not isinstance(self.estimator, OnlineClassifier):
             raise ValueError(
-                f"base={self.base!r} suffers the loss {members[0].competes_with.loss!r}: only probabilities can be "
-                f"normalised. Choose a learner with one of the losses {LOG_LOSS}."
+                f"estimator={self.estimator!r}: OneVsRest takes a binary classifier of regretless, such as AIOLI()."
             )
-        self.learners_ = members
+        members = side_by_side.begin([self.estimator] * self._n_classes, REST_AND_IT, self)
+        if (loss := members[0].competes_with.loss) not in LOG_LOSS:
+            raise ValueError(
+                f"estimator={self.estimator!r} has the loss {loss!r}, and only probabilities can be normalised. "
+                f" Choose a learner with one of the losses {LOG_LOSS}."
+            )
+        self.estimators_ = members
         super()._begin(n_features)
 
     def _prepare(self, n_features: int, n_classes: int) -> OneVsRestConstants:
@@ -119,13 +120,13 @@ class OneVsRest(OnlineClassifier):
 
     @property
     def _least_rows(self) -> int:
-        return int(self.learners_[0]._least_rows)
+        return int(self.estimators_[0]._least_rows)
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, math.inf  # `_check_rows` asks a member
 
     def _check_rows(self, X: Any, weight: Array) -> None:
-        self.learners_[0]._check_rows(X, weight)
+        self.estimators_[0]._check_rows(X, weight)
 
     def _n_copies(self, n_classes: int) -> int:
         """The members that there will be."""
@@ -134,7 +135,7 @@ class OneVsRest(OnlineClassifier):
     def _check_state(self) -> None:
         tally = self.state_.tally
         state_checks.tally(tally)
-        for member in self.learners_:
+        for member in self.estimators_:
             state_checks.require(member.state_.tally[ROWS] == tally[ROWS], "tally: members have learned other rows")
         state_checks.within("losses", self.state_.losses, -state_checks.ROUNDING, math.inf)
 
@@ -144,12 +145,12 @@ class OneVsRest(OnlineClassifier):
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         logits = np.empty((out.shape[1], out.shape[0], 2))
         targets = np.ascontiguousarray(np.stack([1.0 - Y, Y], axis=-1).swapaxes(0, 1))
-        side_by_side.run(self.learners_, X, targets, weight, logits)
+        side_by_side.run(self.estimators_, X, targets, weight, logits)
         run(*self.state_, logits, Y, weight, out)
 
     def _forecast(self, X: Any, out: Array) -> None:
         logits = np.empty((out.shape[1], out.shape[0], 2))
-        side_by_side.forecast(self.learners_, X, logits)
+        side_by_side.forecast(self.estimators_, X, logits)
         forecast_block(logits, out)
 
     # ------------------------------------------------------------------ what it promises
@@ -166,7 +167,7 @@ class OneVsRest(OnlineClassifier):
         Whatever weights of the members' class (or of a given norm) these are the losses of.
         """
         check_is_fitted(self, "state_")
-        return float(sum(member.regret_certificate(comparator_norm) for member in self.learners_))
+        return float(sum(member.regret_certificate(comparator_norm) for member in self.estimators_))
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
         """Refused: the members compete class by class. `one_vs_rest_certificate()` says what is proved."""

@@ -26,11 +26,11 @@ class Stack(TakesTurns):
 
     Parameters
     ----------
-    learners : a list of learners of classes. They are not touched: clones learn.
+    estimators : a list of learners of classes. They are not touched: clones learn.
 
     Attributes
     ----------
-    learners_ : the members, as far as they have learned. Each is a learner like any other.
+    estimators_ : the members, as far as they have learned. Each is a learner like any other.
     total_losses_ : what each has suffered, in its own loss.
     best_ : the member that has suffered least.
 
@@ -51,17 +51,17 @@ class Stack(TakesTurns):
     The members': see the learners that are given.
     """
 
-    learners_: list[Any]
+    estimators_: list[Any]
 
-    def __init__(self, learners: Sequence[OnlineClassifier]) -> None:
-        if not isinstance(learners, list | tuple) or not learners:
-            raise ValueError(f"learners={learners!r}: give a list of learners, at least one.")
-        for i, learner in enumerate(learners):
+    def __init__(self, estimators: Sequence[OnlineClassifier]) -> None:
+        if not isinstance(estimators, list | tuple) or not estimators:
+            raise ValueError(f"estimators={estimators!r}: give a list of learners, at least one.")
+        for i, learner in enumerate(estimators):
             if not isinstance(learner, OnlineClassifier) or learner._reads_tables:
                 raise ValueError(
-                    f"learners[{i}]={learner!r}: a stack is of learners of classes that read rows of numbers."
+                    f"estimators[{i}]={learner!r}: a stack is of learners of classes that read rows of numbers."
                 )
-        self.learners = learners
+        self.estimators = estimators
 
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Play the game: what each member forecasts of each row before its label is used, (members, n, K)."""
@@ -73,13 +73,13 @@ class Stack(TakesTurns):
         return self
 
     def _play(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Array:
-        begun = hasattr(self, "learners_")
-        first = self.learners_[0] if begun else clone(self.learners[0])
+        begun = hasattr(self, "estimators_")
+        first = self.estimators_[0] if begun else clone(self.estimators[0])
         X, Y, weight = first._take_in(X, y, classes, sample_weight)
-        members = self.learners_ if begun else side_by_side.begin(self.learners, first._labels, first)
+        members = self.estimators_ if begun else side_by_side.begin(self.estimators, first._labels, first)
         for member in members:
             member._check_rows(X, weight)
-        self.learners_ = members
+        self.estimators_ = members
         out = np.empty((len(members), *Y.shape))
         for i in range(0, len(Y), BLOCK):
             some = slice(i, i + BLOCK)
@@ -87,7 +87,7 @@ class Stack(TakesTurns):
         return self._said(out)
 
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
-        members = self.learners_
+        members = self.estimators_
         for some in stretches(len(Y), max(member._least_rows for member in members), slow=True):
             with uninterrupted():
                 side_by_side.run(members, X[some], [Y[some]] * len(members), weight[some], out[:, some])
@@ -96,23 +96,23 @@ class Stack(TakesTurns):
         """What each member forecasts of each row, (members, n, K). Changes nothing."""
         first = self._members()[0]
         X = first._rows(X, reset=False)
-        for member in self.learners_:
+        for member in self.estimators_:
             member._check_rows(X, ONE)
-        out = np.empty((len(self.learners_), X.shape[0], len(first.classes_)))
-        side_by_side.forecast(self.learners_, X, out)
+        out = np.empty((len(self.estimators_), X.shape[0], len(first.classes_)))
+        side_by_side.forecast(self.estimators_, X, out)
         return self._said(out)
 
     def _said(self, out: Array) -> Array:
-        for member, forecasts in zip(self.learners_, out, strict=True):
+        for member, forecasts in zip(self.estimators_, out, strict=True):
             said = member._said(forecasts)
             if said.shape == forecasts.shape:  # scores of two classes are margins, and stay as they are written
                 forecasts[:] = said
         return out
 
     def _members(self) -> list[Any]:
-        if not hasattr(self, "learners_"):
+        if not hasattr(self, "estimators_"):
             raise NotFittedError("this Stack has learned nothing yet: call partial_fit or predict_then_learn first.")
-        return self.learners_
+        return self.estimators_
 
     @property
     def total_losses_(self) -> Array:

@@ -28,7 +28,7 @@ METHODS = ("random", "average", "last", "suffix")
 
 def _offers(name: str) -> Callable[[OnlineToBatch], bool]:
     """Whether the learner has this verb."""
-    return lambda estimator: hasattr(getattr(estimator, "learner_", estimator.base), name)
+    return lambda estimator: hasattr(getattr(estimator, "estimator_", estimator.estimator), name)
 
 
 class OnlineToBatch(TakesTurns, BaseEstimator):
@@ -54,13 +54,13 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
 
     Parameters
     ----------
-    base : the learner. It is not touched: a clone learns.
+    estimator : the learner. It is not touched: a clone learns.
     method : "random", "average", "suffix" or "last".
     random_state : seed of the random row. The draws depend on it and on the row, so there is no generator to keep.
 
     Attributes
     ----------
-    learner_ : the learner of all rows.
+    estimator_ : the learner of all rows.
     kept_ : the learner that forecasts, which can be saved (`kept_.save(path)`); None where weights are averaged.
     weights_ : the averaged weights, as the learner keeps them; None where a state is kept.
     n_rows_ : rows learned (of weight above 0).
@@ -87,15 +87,15 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     .. [FOLKLORE] Agarwal, Kale and Zimmert (2022), key `folklore`.
     """
 
-    learner_: Any
+    estimator_: Any
     kept_: Any
     weights_: Array | None
     n_rows_: int
     n_rows_kept_: int
     _next_row: int  # the next to be kept, counted from 1
 
-    def __init__(self, base: OnlineLearner, method: str = "random", random_state: int = 0) -> None:
-        self.base = base
+    def __init__(self, estimator: OnlineLearner, method: str = "random", random_state: int = 0) -> None:
+        self.estimator = estimator
         self.method = method
         self.random_state = random_state
 
@@ -109,18 +109,18 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
         """Go on with more rows. The first call needs `classes` if its rows do not show them all."""
         if self.method == "suffix":
             raise ValueError('method="suffix": where the last half begins is known at the end alone. Use fit.')
-        return self._learn(X, y, classes, sample_weight, fresh=not hasattr(self, "learner_"))
+        return self._learn(X, y, classes, sample_weight, fresh=not hasattr(self, "estimator_"))
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, fresh: bool) -> Self:
         before = dict(vars(self))
         try:
             if fresh:
                 self._begin(y, sample_weight)
-                if y is not None and not is_regressor(self.base):
+                if y is not None and not is_regressor(self.estimator):
                     classes = Labels.of(y, classes).classes  # that the learner might otherwise wait for
             learned = self.n_rows_
             with self._stops():
-                self.learner_._play(X, y, classes, sample_weight, keep=False)
+                self.estimator_._play(X, y, classes, sample_weight, keep=False)
             self._conclude()
         except BaseException:
             if fresh or self.n_rows_ == learned:
@@ -134,21 +134,21 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     def _conclude(self) -> None:
         """Say what was learned."""
         if self.method == "last" or self.n_rows_ == 0:
-            self.kept_, self.n_rows_kept_ = self.learner_, self.n_rows_
-        self.n_features_in_ = self.learner_.n_features_in_
+            self.kept_, self.n_rows_kept_ = self.estimator_, self.n_rows_
+        self.n_features_in_ = self.estimator_.n_features_in_
         for name in ("feature_names_in_", "classes_"):
-            if hasattr(self.learner_, name):
-                setattr(self, name, getattr(self.learner_, name))
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
 
     def _begin(self, y: Any, sample_weight: Any) -> None:
-        if not isinstance(self.base, OnlineLearner):
-            raise ValueError(f"base={self.base!r}: give one of regretless's learners, such as AIOLI().")
+        if not isinstance(self.estimator, OnlineLearner):
+            raise ValueError(f"estimator={self.estimator!r}: give one of regretless's learners, such as AIOLI().")
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} is unknown: choose one of {METHODS}.")
         validate.whole("random_state", self.random_state, 0)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        self.learner_ = clone(self.base)
+        self.estimator_ = clone(self.estimator)
         self.kept_, self.weights_, self.n_rows_, self.n_rows_kept_ = None, None, 0, 0
         self._next_row = 1
         if self.method == "last":
@@ -160,7 +160,7 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     @contextmanager
     def _stops(self) -> Iterator[None]:
         """A run that stops before every row at which something is kept."""
-        learner, loop = self.learner_, type(self.learner_)._inner_loop
+        learner, loop = self.estimator_, type(self.estimator_)._inner_loop
         run = getattr(learner, loop)
 
         @uninterrupted()
@@ -185,17 +185,17 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     def _keep(self, t: int) -> None:
         """Keep the learner of the t - 1 rows so far, or its weights, and say before which row that is next."""
         if self.method == "random":
-            own = copy.copy(self.learner_)
+            own = copy.copy(self.estimator_)
             vars(own).pop(type(own)._inner_loop, None)
             self.kept_, self.n_rows_kept_ = copy.deepcopy(own), t - 1
             u = 1.0 - np.random.default_rng([int(self.random_state), t]).random()  # in (0, 1]
             self._next_row = 1 + math.floor(t / u)
             return
-        weights = self.learner_._iterate()
+        weights = self.estimator_._iterate()
         if weights is None:
             raise ValueError(
                 f"method={self.method!r} is for learners whose forecasts are linear in the row, and those of "
-                f'{type(self.learner_).__name__} are no function of weights alone. Use method="random" or "last".'
+                f'{type(self.estimator_).__name__} are no function of weights alone. Use method="random" or "last".'
             )
         self.n_rows_kept_ += 1
         self.weights_ = np.zeros_like(weights) if self.weights_ is None else self.weights_
@@ -206,12 +206,12 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
 
     def _predictor(self, X: Any) -> Any:
         """The learner that forecasts."""
-        check_is_fitted(self, "learner_")
+        check_is_fitted(self, "estimator_")
         if len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
         if self.weights_ is None:
             return self.kept_
-        learner, weights = copy.copy(self.learner_), self.weights_
+        learner, weights = copy.copy(self.estimator_), self.weights_
         learner._forecast = lambda X, out: learner._forecast_by(weights, X, out)
         return learner
 
@@ -244,29 +244,29 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     def excess_risk_bound(self, comparator_norm: float | None = None) -> float:
         """The expected excess risk over the best comparator is at most this, for independent rows of one distribution.
 
-        The learner's regret bound for the n rows, divided by n; in the loss of `base.competes_with`. The expectation is
-        over the rows and the random one. Where the learner declares no bound on the rows, the theorem is used with
-        the largest one met, and the number is then itself a draw: its expectation is the bound.
+        The learner's regret bound for the n rows, divided by n, in the loss of `estimator.competes_with`. The
+        expectation is over the rows and the random one. If the learner declares no bound on the rows, the theorem is
+        used with the largest row met, and the number is itself random: its expectation is the bound.
         """
-        check_is_fitted(self, "learner_")
+        check_is_fitted(self, "estimator_")
         if self.method not in ("random", "average"):
             raise NoBound(
                 f'method={self.method!r} has no theorem: the regret is of all forecasters of the run. Use "random", or '
                 'for proper learners "average".'
             )
-        if hasattr(self.learner_, "mistake_bound"):
+        if hasattr(self.estimator_, "mistake_bound"):
             raise NoBound("the Perceptron's mistakes are bounded by the hinge loss of others: that is no excess risk.")
         if self.n_rows_ == 0:
             raise NoBound("no row was learned.")
-        asks = "comparator_norm" in inspect.signature(self.learner_.regret_bound).parameters
+        asks = "comparator_norm" in inspect.signature(self.estimator_.regret_bound).parameters
         return (
-            float(self.learner_.regret_bound(**({"comparator_norm": comparator_norm} if asks else {}))) / self.n_rows_
+            float(self.estimator_.regret_bound(**({"comparator_norm": comparator_norm} if asks else {}))) / self.n_rows_
         )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if isinstance(self.base, OnlineLearner):
-            of_base = self.base.__sklearn_tags__()
+        if isinstance(self.estimator, OnlineLearner):
+            of_base = self.estimator.__sklearn_tags__()
             for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags", "input_tags"):
                 setattr(tags, name, getattr(of_base, name))
         return tags
