@@ -59,7 +59,7 @@ text in `REFERENCES.bib`.
 """
 
 
-HEADER = ("bounded quantity", "theorem", "formula", "assumptions", "call", "value")
+HEADER = ("bounded quantity", "theorem", "formula", "order", "assumptions", "call", "value")
 
 
 class Entry(NamedTuple):
@@ -68,6 +68,7 @@ class Entry(NamedTuple):
     bounded: str
     theorem: str
     formula: str
+    order: str
     assumptions: str
     call: str
     number: str
@@ -89,18 +90,21 @@ def entry(function: Callable[..., float]) -> Entry:
     parts = [" ".join(paragraph.split()) for paragraph in doc.split("\n\n")]
     title = re.fullmatch(r"(.*) \((`.*)\)\.", parts[0])
     formula = next((part for part in parts if part.startswith(".. math::")), None)
+    order = next((part for part in parts if part.startswith("**Order.**")), None)
     assumes = next((part for part in parts if part.startswith("**Assumes.**")), None)
     call = example(function, doc)
-    if title is None or formula is None or assumes is None or call is None:
+    if title is None or formula is None or order is None or assumes is None or call is None:
         raise ValueError(
             f"regretless.bounds.{function.__name__}: the docstring must begin with 'Bounded quantity (`key`, "
-            "theorem).' and have a '.. math::' paragraph, an '**Assumes.**' paragraph and an example that calls it."
+            "theorem).' and have a '.. math::' paragraph, an '**Order.**' paragraph, an '**Assumes.**' paragraph and "
+            "an example that calls it."
         )
     number = eval(call, vars(bounds))
     return Entry(
         bounded=title[1],
         theorem=title[2],
         formula=cell(f"${formula.removeprefix('.. math:: ')}$"),
+        order=order.removeprefix("**Order.** ").removesuffix("."),
         assumptions=cell(assumes.removeprefix("**Assumes.** ").removesuffix(".")),
         call=f"`{call}`",
         number=f"{number:.5g}" if number < 1e4 else f"{number:.0f}",

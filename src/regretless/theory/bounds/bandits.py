@@ -18,6 +18,8 @@ def bandit(n: int, *, n_classes: int, regret: float, comparator_loss: float, exp
     The best is :math:`\gamma = \min(1, \sqrt{K\mathcal R/n})`, where the two halves are equal. The paper prints only
     one of them (docs/errata.md).
 
+    **Order.** O(√(K n R)) expected mistakes above the log loss of any comparator of the inner learner.
+
     **Assumes.** a stream fixed in advance; a regret bound above 0 that grows with n; 0 < gamma <= 1.
 
     >>> round(bandit(100_000, n_classes=3, regret=136.7, comparator_loss=20_000.0), 1)
@@ -45,6 +47,8 @@ def banditron(
     likeliest label is wrong. The update has mean square at most :math:`2\gamma R^2` where the likeliest label is right
     and :math:`2KR^2/\gamma` where it is wrong, so :math:`E M - L \le \sqrt{D (\gamma n + K E M/\gamma)}`. Exploration
     adds at most :math:`\gamma n` mistakes.
+
+    **Order.** O(n^⅔) expected mistakes above the hinge loss of any linear predictor.
 
     **Assumes.** a stream fixed in advance; 0 < gamma <= 1/2.
 
@@ -75,6 +79,8 @@ def gaptron(*, n_classes: int, comparator_norm: float, feature_bound: float, com
     wrong, :math:`\ell \ge \log_2(1/a)` and :math:`1 - a/K \le (1 - \frac1{2K})\log_2(1/a)`; and if q < 1/2, then
     :math:`\ell > 1`.
 
+    **Order.** O(1) expected mistakes above the log loss, in bits, of any linear predictor.
+
     **Assumes.** a stream fixed in advance; the step :math:`\ln 2/(2KR^2)`.
 
     >>> round(gaptron(n_classes=3, comparator_norm=5.0, feature_bound=1.0, comparator_loss=100.0), 2)
@@ -100,6 +106,8 @@ def gaptron_bandit(
     :math:`\ell f/(KP)`, and :math:`KP \ge \max(a, \gamma)`. Where the likeliest label is wrong it remains to show that
     :math:`1 - a/K \le \log_2(1/a)(1 - f/\max(a,\gamma))` for a <= 1/2: below 1/4 because :math:`f \le
     \max(a,\gamma)/2`, above because :math:`f \le 1/(4K)`. Exploring more than the gap costs at most gamma per row.
+
+    **Order.** O(√n) expected mistakes above the log loss, in bits, of any linear predictor.
 
     **Assumes.** a stream fixed in advance; 0 < gamma <= 1; the step :math:`\frac{\ln2}{2KR^2}\min(\gamma, 1/(2K))`.
 

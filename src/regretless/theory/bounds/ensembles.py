@@ -32,6 +32,8 @@ def mixture(*, prior: float) -> float:
     where :math:`\pi` is the member's weight before the first row, 1/N for N equal members. The loss of the mixture is
     :math:`-\ln\sum_i \pi_i e^{-L_i}` for hard labels, and at most that for soft labels.
 
+    **Order.** ln N above the log loss of the best of N members.
+
     **Assumes.** the log loss of probabilities; rows of weight at most 1.
 
     >>> round(mixture(prior=1 / 8), 4)
@@ -50,6 +52,8 @@ def fixed_share(n: int, *, switches: int, n_members: int, share: float) -> float
     for N members of equal prior and every sequence, one member per row, that switches k times. The weight of a sequence
     is the product of 1/N for the start, :math:`\alpha/N` for each of the k switches, and :math:`1 - \alpha + \alpha/N`
     for each of the n - 1 - k other rows.
+
+    **Order.** O(k log n) above the log loss of the best sequence of members with k switches.
 
     **Assumes.** the log loss of probabilities; rows of weight at most 1; 0 < alpha < 1; fewer switches than rows.
 
@@ -77,6 +81,8 @@ def hedge(n: int, *, n_experts: int) -> float:
     1 and, by Hoeffding's lemma, :math:`\eta_t/8`, so
     :math:`\Delta_n^2 = \sum_t (\delta_t^2 + 2\Delta_{t-1}\delta_t) \le \Delta_n + \frac n4 \ln N`.
 
+    **Order.** O(√(n log N)) expected mistakes above the best of N experts.
+
     **Assumes.** losses from 0 to 1; rows of weight 1.
 
     >>> round(hedge(1000, n_experts=4), 2)
@@ -96,6 +102,8 @@ def boosting(n: int, *, n_classes: int, edges: Sequence[float], regret: float, f
     :math:`M = 4(n \ln K + N\mathcal R)/\sum_i\gamma_i^2` mistakes, and Hedge over them, with probability
     :math:`1-\delta`, at most :math:`4M + 2\ln(N/\delta)`. This last step is proved for ln N <= 32 M, and is false for
     some N (docs/errata.md).
+
+    **Order.** O((n log K + N log² n) / Σ γ²) mistakes.
 
     **Assumes.** regret at most :math:`\mathcal R` in each boosting regression; edges :math:`\gamma_i` in [-1, 1], not
     all 0; 0 < delta < 1; ln N at most 8 times the first term.
@@ -130,6 +138,8 @@ def weak_learning(
     As `boosting`, without measured edges: a weak learner of edge :math:`\gamma` and sample complexity S has
     :math:`\gamma_i^2 \ge \gamma^2 - 2\gamma KS/w_i`, where :math:`w_i` is the weight of its rows.
 
+    **Order.** O(n log K / (N γ²) + log² n / γ² + K S / γ) mistakes.
+
     **Assumes.** weak learners of edge gamma, 0 < gamma <= 1, and sample complexity S; otherwise as `boosting`.
 
     >>> round(weak_learning(1_000_000, n_classes=3, n_estimators=400, edge=0.5, sample_complexity=50.0,
@@ -155,6 +165,8 @@ def boosting_regression(n: int, *, curvature: float | None = None) -> float:
     the logits to :math:`\pm\ln n`: :math:`O(\ln^2 n)`. The paper uses B = 2 and R = 1 + ln n, larger than the norms of
     its comparators and rows (docs/errata.md). Without a curvature, :math:`\kappa = 1/(\ln 2 + 2(BR+1))`, the `"gaf"`
     constant.
+
+    **Order.** O(log² n) regret.
 
     **Assumes.** n >= 1, known in advance; the comparator's alpha in [-2, 2]; kappa is proved for logits up to BR.
 

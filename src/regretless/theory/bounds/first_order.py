@@ -23,6 +23,8 @@ def perceptron(*, comparator_norm: float, feature_bound: float, hinge_loss: floa
 
     where L is the total hinge loss of u, for any u and any number of rows.
 
+    **Order.** O(√L) mistakes above the hinge loss L of any linear predictor.
+
     **Assumes.** rows of norm at most R.
 
     >>> perceptron(comparator_norm=2.0, feature_bound=1.0, hinge_loss=9.0)
@@ -40,6 +42,8 @@ def online_gradient_descent(n: int, *, radius: float, gradient_bound: float, ste
 
     with steps :math:`\eta/\sqrt t`. Without a step, the best one is used, :math:`\eta = \sqrt2 B/G`, which gives
     :math:`BG\sqrt{8n}`. (The text divides by n.)
+
+    **Order.** O(B G √n) regret against weights of norm at most B.
 
     **Assumes.** convex losses with gradients of norm at most G; comparators of norm at most B.
 
@@ -61,6 +65,8 @@ def adagrad_norm(*, diameter: float, squares: float, step: float) -> float:
 
     with steps :math:`\eta/\sqrt{\sum_{s \le t}\lvert g_s\rvert^2}`.
 
+    **Order.** O(D √(Σ g²)) regret against a set of diameter D.
+
     **Assumes.** convex losses; a set of diameter D.
 
     >>> round(adagrad_norm(diameter=2.0, squares=100.0, step=2**0.5), 4)
@@ -77,6 +83,8 @@ def strongly_convex(n: int, *, sigma: float, gradient_bound: float) -> float:
     .. math:: \frac{G^2}{2\sigma}(1 + \ln n)
 
     with steps :math:`1/(\sigma t)` and no projection. (The text divides by n.)
+
+    **Order.** O(log n) regret against every linear predictor.
 
     **Assumes.** losses with all eigenvalues of the Hessian at least sigma; gradients of norm at most G at the iterates.
 
@@ -104,6 +112,8 @@ def ftrl_proximal(
     .. math:: d\left[\left(\frac{2B^2}\alpha + \alpha\right) G\sqrt n + \frac{B^2\beta}{2\alpha} + l_1 B
         + \frac{l_2 B^2}2\right]
 
+    **Order.** O(d B G √n) regret against weights in the box [-B, B]^d.
+
     **Assumes.** convex losses; each weight within [-B, B], each entry of a gradient within [-G, G].
 
     >>> round(ftrl_proximal(100, n_features=1, radius=1.0, gradient_bound=1.0,
@@ -123,6 +133,8 @@ def mirror_descent(n: int, *, spread: float, strong_convexity: float, gradient_b
     .. math:: \frac V\eta + \frac{\eta n G^2}{2\sigma}
 
     where V is the largest minus the smallest value of the proxy. (Proposition 2 is about the lazy scheme.)
+
+    **Order.** O(√n) regret against the set of the mirror map; O(√(n log d)) for the entropy.
 
     **Assumes.** convex losses with gradients of dual norm at most G; a sigma-strongly convex proxy; a start at its
     minimum.
@@ -144,6 +156,8 @@ def dual_averaging(
 
     with :math:`\beta_t = \beta_0\sqrt{t+1}`. Without a temperature, the best :math:`\beta_0` is used, which gives
     :math:`2G\sqrt{V/\sigma}\sqrt{n+1}`.
+
+    **Order.** O(√n) regret against the set of the mirror map; O(√(n log d)) for the entropy.
 
     **Assumes.** convex losses with gradients of dual norm at most G; a sigma-strongly convex proxy; a start at its
     minimum.
@@ -176,6 +190,8 @@ def averaging_excess_risk(
     constant temperature :math:`\beta`, chosen for a known horizon, (26) is :math:`\beta V/t + G^2/(2\sigma\beta)`. The
     best :math:`\beta`, (37), gives (38): :math:`G\sqrt{2V/(\sigma t)}`.
 
+    **Order.** O(1 / √t) excess risk over the set of the mirror map.
+
     **Assumes.** independent rows of one distribution; a convex loss with gradients of dual norm at most G (in mean
     square); a sigma-strongly convex proxy; a start at its minimum; t >= 1.
 
@@ -202,6 +218,8 @@ def aggregation_excess_risk(t: int, *, n_functions: int, radius: float, gradient
     :math:`V/\sigma = B^2\ln M`. For functions within [-K, K] and a margin loss phi, G is the largest
     :math:`K\lvert\phi'\rvert` over margins within [-KB, KB].
 
+    **Order.** O(√(log M / t)) excess risk over the convex combinations of M functions.
+
     **Assumes.** independent rows of one distribution; a convex loss; M >= 2 functions; t >= 1; the temperature (18).
 
     >>> round(aggregation_excess_risk(1000, n_functions=50, radius=1.0, gradient_bound=1.0), 4)
@@ -217,6 +235,8 @@ def aggregation_known_horizon(t: int, *, n_functions: int, radius: float, gradie
     .. math:: BG\sqrt{\frac{2\ln M}t}
 
     with the constant temperature (37).
+
+    **Order.** O(√(log M / t)) excess risk over the convex combinations of M functions.
 
     **Assumes.** independent rows of one distribution; a convex loss; M >= 2 functions; t >= 1; the temperature (37).
 

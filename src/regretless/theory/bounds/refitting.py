@@ -23,6 +23,8 @@ def ftrl(n: int, *, comparator_norm: float, gradient_bound: float, regularizatio
     :math:`2\lambda`-strongly convex with gradient g at the leader of t - 1 rows, so the leader of t rows is better by
     at most :math:`|g|^2/(4\lambda)`. The sum of these differences bounds the regret.
 
+    **Order.** O(B G √n) regret against weights of norm B, for the best regularization.
+
     **Assumes.** convex losses with gradients of norm at most G at the leaders.
 
     >>> ftrl(100, comparator_norm=1.0, gradient_bound=1.0, regularization=5.0)
@@ -50,6 +52,8 @@ def kernel_aioli(
     which is at most :math:`d_{eff}(\mu)\,(1 + \ln(1 + nR^2/\mu))` for :math:`\mu = 4\lambda/\kappa` and
     :math:`d_{eff}(\mu) = \mathrm{tr}\,K(K + \mu I)^{-1} \le nR^2/\mu`. For an eigenvalue :math:`s\mu` of K this is
     :math:`\ln(1+s) \le \frac{s}{1+s}(1 + \ln(1+s))`, equivalent to :math:`\ln(1+s) \le s`.
+
+    **Order.** O(d_eff B log n) regret against functions of norm at most B in the kernel space.
 
     **Assumes.** a >= 1/2; kappa is proved for margins up to BR, R the largest square root of k(x, x); K is the kernel
     matrix.
@@ -83,6 +87,8 @@ def aggregating(
     an\ln K`. The logits z of v have mean 0, and adding av raises the loss of a row by at most
     :math:`a E\max_k z_k \le as` and by at most :math:`\frac{a^2}{2} E \max_p \mathrm{Var}_p(z) \le (as)^2/2`, because
     the coordinates of v have variance :math:`B^2/(N+2)`.
+
+    **Order.** O(d K log n) regret against matrices of Frobenius norm at most B, for every B.
 
     **Assumes.** forecasts are the exact mixture, smoothed by mu < 1; rows of weight 1 and norm at most R.
 

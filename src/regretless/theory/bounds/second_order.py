@@ -32,6 +32,8 @@ def aioli(
     With a = 1 and :math:`\kappa = 1/(2(1+BR))` this is the statement in the paper; a = 1/2 halves the second term. For
     a < 1/2 the proof does not hold: the virtual labels no longer cover a certain mistake.
 
+    **Order.** O(d B log n) regret against weights of norm at most B.
+
     **Assumes.** a >= 1/2; kappa is proved for margins up to BR.
 
     >>> round(aioli(1000, n_features=5, radius=3.0, feature_bound=1.0, regularization=1 / 9,
@@ -57,6 +59,8 @@ def aioli_descent(
 
     The final 1 bounds the total error of stopping each forecast after T steps of size :math:`\lambda/(4\lambda+R^2)`
     from 0. The paper's T has B in place of the last 1 in the logarithm, which is not enough for B < 1 (docs/errata.md).
+
+    **Order.** O(d B log n) regret against weights of norm at most B.
 
     **Assumes.** :math:`T \ge (4 + r)\ln(3n^2 r(nr/8 + 1))` steps, r = R^2/lambda; the paper's curvature, 1/(2(1+BR));
     virtual weight 1.
@@ -94,6 +98,8 @@ def aioli_excess_risk(n: int, *, n_features: int, radius: float, feature_bound: 
     tau uniform in 1, ..., n, forecasts a new row. Its expected loss equals the expected mean loss of the n online
     forecasts, so its excess over the best weights of norm at most B is at most the regret divided by n.
 
+    **Order.** O(d B log(n) / n) excess risk over weights of norm at most B.
+
     **Assumes.** independent rows of one distribution; n >= 1; lambda = 1/B^2; the paper's curvature, 1/(2(1+BR));
     virtual weight 1.
 
@@ -130,6 +136,8 @@ def folklore(
 
     The paper drops the factor 1/4 of its Lemma 6 and counts K d directions instead of the (K-1) d that matter
     (docs/errata.md). The weights of each class have norm at most B.
+
+    **Order.** O(d K B log n) regret against one weight vector of norm at most B per class.
 
     **Assumes.** kappa R^2 <= lambda/2; kappa is proved for logits up to BR.
 
@@ -171,6 +179,8 @@ def gaf(
     The paper's constants are alpha = 1, zeta = 4R^2, gamma = R^2 and beta = 2 kappa. The last term is the cost of
     smoothing the forecasts by mu (docs/errata.md). W has Frobenius norm at most B.
 
+    **Order.** O(d K (B² + B log n)) regret against matrices of Frobenius norm at most B.
+
     **Assumes.** lambda >= 4 max(4, dK) R^2; mu <= 1/2; kappa is proved for logits up to BR.
 
     >>> round(gaf(1000, n_features=5, n_classes=3, radius=3.0, feature_bound=1.0,
@@ -206,6 +216,8 @@ def gaf_logistic(n: int, *, n_features: int, n_classes: int, radius: float, feat
 
     This is Theorem 1 with the constants that the corollary leaves out. The paper's lambda is eight times as large
     (docs/errata.md).
+
+    **Order.** O(d K (B² + B log n)) regret against matrices of Frobenius norm at most B.
 
     **Assumes.** exact expectations; R > 0; lambda = 4h R^2; beta = 2 kappa = 1/b.
 
@@ -244,6 +256,8 @@ def gaf_sampled(
     probability :math:`1-\delta` sampling costs at most mu per row, and smoothing 2 mu. The paper prints mu without K.
     One step of its proof fails, but the conclusion holds (docs/errata.md).
 
+    **Order.** O(d K (B² + B log n) + n (K log(n) / m)^⅓) regret against matrices of Frobenius norm at most B.
+
     **Assumes.** :math:`\mathcal R` and the parameters of Corollary 2; m >= 8 K ln(n/delta), so that mu <= 1/2; labels
     that do not depend on the samples of their own row; 0 < delta < 1.
 
@@ -272,6 +286,8 @@ def online_newton_step(
 
     for N parameters, started at 0. These are the constants of the proof, before the paper rounds them.
 
+    **Order.** O(d K e^B log n) regret against weights of norm at most B, for the log loss.
+
     **Assumes.** gradients of norm at most G; losses above their quadratics of curvature gamma (by Lemma 3, true for
     gamma = min(1/(8GB), alpha)/2 if the losses are alpha-exp-concave).
 
@@ -299,6 +315,8 @@ def vovk_azoury_warmuth(
     .. math:: \lambda \lvert u\rvert^2 + Y^2 d \ln\left(1 + \frac{n R^2}{\lambda d}\right)
 
     for the square loss :math:`(y - \hat y)^2`, against any weights u.
+
+    **Order.** O(d log n) regret against every linear predictor.
 
     **Assumes.** labels in [-Y, Y]; rows of norm at most R.
 
