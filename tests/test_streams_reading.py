@@ -173,7 +173,7 @@ BROKEN = [
 @pytest.mark.parametrize(("line", "why"), BROKEN, ids=[why for _, why in BROKEN])
 def test_a_bad_line_is_named_or_left_out(tmp_path, line, why, rows):
     path = tmp_path / "bad.csv"
-    known = SAMPLE if "whole number" in why else 30  # one label that is text makes all text, if it is in the sample
+    known = SAMPLE if "integer" in why else 30  # one label that is text makes all text, if it is in the sample
     rows = max(rows, known // 40)
     lines = ["a,b,y", *["1,2,0", "2,3,1"] * (known // 2), "", line, "5,6,1", "7,8,0"]
     path.write_bytes("\n".join(lines).encode("utf-8", errors="surrogateescape"))
