@@ -2,10 +2,10 @@
 
     python examples/adversary.py
 
-Every learner is wrong on every row and has a log loss of at least ln 2 = 0.693 per row. No fixed weights do well either,
-and the difference, the regret, is bounded by a theorem. The script prints, for AIOLI and for online gradient descent, the
-regret (an interval, because the best model in hindsight is known up to a certified gap), the certificate, which the
-learner computes without knowing the best model, and the bound of its theorem.
+Every learner is wrong on every row and has a log loss of at least ln 2 = 0.693 per row. No fixed weights do well
+either, and the difference, the regret, is bounded by a theorem. The script prints, for AIOLI and for online gradient
+descent, the regret (an interval, because the best model in hindsight is known up to a certified gap), the certificate,
+which the learner computes without knowing the best model, and the bound of its theorem.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python examples/bandit.py
 
-`act` chooses a label and `feedback` reports whether it was right; the correct label is not revealed. The script compares
-two learners around the same FOLKLORE: BanditMulticlass, which explores with a fixed probability and has a regret theorem,
-and EpsilonGreedy, which learns from every right guess and has a weaker theorem. For reference, it also runs FOLKLORE with
-all labels.
+`act` chooses a label and `feedback` reports whether it was right; the correct label is not revealed. The script
+compares two learners around the same FOLKLORE: BanditMulticlass, which explores with a fixed probability and has a
+regret theorem, and EpsilonGreedy, which learns from every right guess and has a weaker theorem. For reference, it also
+runs FOLKLORE with all labels.
 """
 
 from __future__ import annotations

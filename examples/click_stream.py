@@ -3,8 +3,8 @@
     python examples/click_stream.py                  # writes a small click log into a temporary folder
     python examples/click_stream.py clicks.csv click # your file and its label column
 
-Every row is forecast before its label is used, so the report shows the performance of a live system. Only one block of the
-file is in memory at a time. (Requires pyarrow: pip install "regretless[cli]".)
+Every row is forecast before its label is used, so the report shows the performance of a live system. Only one block of
+the file is in memory at a time. (Requires pyarrow: pip install "regretless[cli]".)
 """
 
 from __future__ import annotations

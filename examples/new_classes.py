@@ -2,8 +2,8 @@
 
     python examples/new_classes.py
 
-The classes are not declared. The learner reserves a small probability for unseen labels and adds a new class when its first
-label appears. The script prints, for every 200 rows, the number of known classes and the error rate.
+The classes are not declared. The learner reserves a small probability for unseen labels and adds a new class when its
+first label appears. The script prints, for every 200 rows, the number of known classes and the error rate.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@ r"""Your own learner in 40 lines: CoinBetting, logistic regression without a lea
     python examples/your_own_learner.py
 
 A learner implements `_prepare`, `_start`, `_limits`, `_run` and `_forecast`, and its guarantee in `competes_with`,
-`regret_certificate` and `regret_bound`. Everything else (blocks and single rows, the scikit-learn methods, input checks,
-saving and loading) comes from `OnlineClassifier`. `regretless.load` finds the class once its module is imported.
-Everything learned is in `state_`, a NamedTuple of arrays that `_run` changes in place. The loop here is NumPy; for speed,
-put it into a function compiled by `numba.njit`. docs/architecture.md lists all methods that a learner can override.
+`regret_certificate` and `regret_bound`. Everything else (blocks and single rows, the scikit-learn methods, input
+checks, saving and loading) comes from `OnlineClassifier`. `regretless.load` finds the class once its module is
+imported. Everything learned is in `state_`, a NamedTuple of arrays that `_run` changes in place. The loop here is
+NumPy; for speed, put it into a function compiled by `numba.njit`. docs/architecture.md lists all methods that a learner
+can override.
 
 The algorithm (Orabona and Pal, 2016) bets a fraction of its wealth on the direction of the gradients so far,
 
