@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from regretless.core.blocks import BLOCK
 from regretless.core.interrupts import stretches, uninterrupted
-from regretless.core.learner import BLOCK, ONE, OnlineClassifier
+from regretless.core.learner import ONE, OnlineClassifier
 from regretless.core.turns import TakesTurns
 from regretless.core.types import Array
 from regretless.learners.ensembles import side_by_side

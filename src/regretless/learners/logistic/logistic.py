@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from regretless.core import state_checks, validate
+from regretless.core.blocks import BLOCK
 from regretless.core.errors import BadRow, NoBound, NoCertificate, TooLarge
 from regretless.core.inputs import (
     as_block,
@@ -27,7 +28,7 @@ from regretless.core.inputs import (
 )
 from regretless.core.interrupts import listen, stretches
 from regretless.core.labels import WITHOUT_ORDER, Labels, as_classes, as_distributions, as_labels
-from regretless.core.learner import BLOCK, ONE, OnlineClassifier, is_plain_row
+from regretless.core.learner import ONE, OnlineClassifier, is_plain_row
 from regretless.core.tally import EXCESS, LOSS, ROWS, WIDEST, require_unit_weights
 from regretless.core.types import Array
 from regretless.core.validate import largest_square
@@ -89,16 +90,34 @@ class LogisticConstants:
     helmert: Array
 
 
-@dataclass(frozen=True)
+@dataclass
 class Part:
-    """Rows that are played in one call, checked."""
+    """Checked rows of one call, as `core.blocks.Block` is for learners of numbers."""
 
+    learner: Any
     block: Block
     bad: np.ndarray  # which rows are not learned
     slots: np.ndarray  # of the labels
     soft: Array | None  # label probabilities instead
     weight: Array
     out: Array  # for the forecasts, or without rows
+    arrivals: dict[int, Any]  # rows that bring a label never seen
+    at: int = 0  # rows learned
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.block)
+
+    def learn_to(self, stop: int) -> None:
+        """Learn the next rows, up to `stop` of this block."""
+        self.learner._learn_part(self, stop)
+
+    def results(self) -> tuple[Array, Array]:
+        """Logits and targets of all rows, columns in the order of `classes_`."""
+        place = self.learner._slot_of_place()
+        targets = self.targets(slice(0, len(self.out)), self.out.shape[1])
+        return self.out[:, place], targets[:, place]
 
     def targets(self, some: slice, n_slots: int) -> Array:
         """Label probabilities of some rows, a column a slot."""
@@ -197,7 +216,6 @@ class OnlineLogisticRegression(OnlineClassifier):
     _reader: Reader
     _open: bool  # whether labels never seen may come
     _learned = ("_settings", "_reader", "_open")
-    _inner_loop = "_run_slots"
     _reads_tables = True
     _fewest_classes = 0
 
@@ -450,7 +468,7 @@ class OnlineLogisticRegression(OnlineClassifier):
 
     # ------------------------------------------------------------------ the game
 
-    def _play(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> tuple[Array, Array]:
+    def _open_block(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> Part:
         with self._untouched_on_error():
             first = not hasattr(self, "state_")
             if first:
@@ -486,28 +504,23 @@ class OnlineLogisticRegression(OnlineClassifier):
             arrivals = self._arrivals(labels, slots, weight)
             K = max(2, int(self.classes_.size) + len(arrivals))
             self._require_room(block.growth[-1][1] if block.growth else self._reader, K)
-        part = Part(block, bad, slots, soft, weight, np.empty((n, K)) if keep else np.empty((0, K)))
-        self._segments(part, arrivals)
-        place = self._slot_of_place()
-        targets = part.targets(slice(0, n if keep else 0), K)
-        return part.out[:, place], targets[:, place]
+        return Part(self, block, bad, slots, soft, weight, np.empty((n if keep else 0, K)), arrivals)
 
-    def _segments(self, part: Part, arrivals: dict[int, Any]) -> None:
+    def _learn_part(self, part: Part, stop: int) -> None:
         """Play the rows between those that bring something new, a column or a label; a new label's row by itself.
 
         What is new comes in at its row, not before, so that cuts into blocks do not show.
         """
-        at, growth = 0, dict(part.block.growth)
-        for row in sorted({*growth, *arrivals}):
-            self._section(slice(at, row), part)
-            at = row
+        growth = dict(part.block.growth)
+        for row in sorted(row for row in {*growth, *part.arrivals} if part.at <= row < stop):
+            self._section(slice(part.at, row), part)
             if row in growth:
                 self._widen(growth[row])
-            if row in arrivals:
-                self._meet_label(row, arrivals[row], part)
+            if row in part.arrivals:
+                self._meet_label(row, part.arrivals[row], part)
+                part.at = row + 1
                 listen()
-                at = row + 1
-        self._section(slice(at, len(part.block)), part)
+        self._section(slice(part.at, stop), part)
 
     def _meet_label(self, row: int, label: Any, part: Part) -> None:
         """Play a row that brings a label never seen."""
@@ -526,6 +539,7 @@ class OnlineLogisticRegression(OnlineClassifier):
         for begin in range(rows.start, rows.stop, at_once):
             for some in stretches(min(at_once, rows.stop - begin)):
                 self._run_rows(slice(begin + some.start, begin + some.stop), part)
+                part.at = begin + some.stop
 
     def _run_rows(self, some: slice, part: Part, known: int | None = None) -> None:
         """Rows that bring nothing new, or, with `known`, the one that brings a label."""

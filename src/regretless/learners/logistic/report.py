@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regretless.core.scores import BRIER, WRONG
-from regretless.core.scores import ROWS as SCORED
+from regretless.core.scores import N_SCORED, N_WRONG, TOTAL_BRIER
 from regretless.core.tally import LOSS, ROWS
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def of(learner: OnlineLogisticRegression) -> str:
     """The report, as text."""
     state = learner.state_
     rows = max(float(state.tally[ROWS]), 1.0)
-    scored = max(float(state.scores[SCORED]), 1.0)
+    scored = max(float(state.scores[N_SCORED]), 1.0)
     classes = ", ".join(str(label) for label in learner.classes_[:8]) + (", ..." if learner.classes_.size > 8 else "")
     certificate = learner.regret_certificate()
     lines = [
@@ -44,8 +43,8 @@ def of(learner: OnlineLogisticRegression) -> str:
         ("features", f"{learner.n_features_in_:,}"),
         ("classes", f"{learner.classes_.size} ({classes})"),
         ("log loss a row", f"{state.tally[LOSS] / rows:.4f}"),
-        ("errors", f"{state.scores[WRONG] / scored:.2%}"),
-        ("Brier score", f"{state.scores[BRIER] / scored:.4f}"),
+        ("errors", f"{state.scores[N_WRONG] / scored:.2%}"),
+        ("Brier score", f"{state.scores[TOTAL_BRIER] / scored:.4f}"),
         ("calibration error", f"{calibration_error(state.bins):.4f}"),
         (
             "regret",
