@@ -57,7 +57,7 @@ def test_doctor(tmp_path):
     for word in ("versions", "extras", "cache", "threads", regretless.__version__, "numba", "pyarrow"):
         assert word in done.stdout
     assert "nothing is compiled yet: `regretless warmup`" in done.stdout
-    assert f"REGRETLESS_DATA names no folder: {tmp_path / 'nowhere'}" in done.stdout
+    assert f"REGRETLESS_DATA is not a folder: {tmp_path / 'nowhere'}" in done.stdout
     assert "\x1b" not in done.stdout
 
 
