@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -28,6 +28,7 @@ from regretless.core.inputs import (
 from regretless.core.interrupts import listen, stretches
 from regretless.core.labels import WITHOUT_ORDER, Labels, as_classes, as_distributions, as_labels
 from regretless.core.learner import BLOCK, ONE, OnlineClassifier, is_plain_row
+from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS, LOSS, ROWS, WIDEST, require_unit_weights
 from regretless.core.types import Array
 from regretless.core.validate import largest_square
@@ -220,6 +221,10 @@ class OnlineLogisticRegression(OnlineClassifier):
         self.max_classes = max_classes
         self.max_categories = max_categories
         self.on_bad_row = on_bad_row
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        return {"OnlineLogisticRegression": cls()}
 
     # ------------------------------------------------------------------ the start
 
