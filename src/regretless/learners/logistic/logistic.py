@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -16,6 +16,7 @@ from regretless.core.errors import BadRow, TooLarge
 from regretless.core.inputs import as_soft_block
 from regretless.core.interrupts import listen, stretches
 from regretless.core.learner import ONE, OnlineClassifier
+from regretless.core.setting import Setting
 from regretless.core.tally import LOSS, ROWS
 from regretless.core.types import Array
 from regretless.learners.logistic import members, regret, report, state
@@ -130,6 +131,10 @@ class OnlineLogisticRegression(OnlineClassifier):
         self.max_classes = max_classes
         self.max_categories = max_categories
         self.on_bad_row = on_bad_row
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        return {"OnlineLogisticRegression": cls()}
 
     # ------------------------------------------------------------------ the start
 
