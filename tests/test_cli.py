@@ -80,7 +80,7 @@ GAMES = [(name, learner, n_classes) for name, learner, kinds in warmup.games() f
 def test_every_learner_warms_up():
     from regretless.evaluate.recipe import learners
 
-    assert {name for name, _, _ in GAMES} == set(learners()) - {"FollowTheLeader"}
+    assert {name for name, _, _ in GAMES} == set(learners())
 
 
 @pytest.mark.slow

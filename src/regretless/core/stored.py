@@ -6,7 +6,7 @@ from abc import ABC
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,6 +16,7 @@ from regretless.core.turns import TakesTurns
 
 if TYPE_CHECKING:
     from regretless.core.labels import Labels
+    from regretless.core.setting import Setting
 
 
 class Recipe:
@@ -77,6 +78,16 @@ class Stored(TakesTurns, BaseEstimator, ABC):
             delattr(self, name)
 
     # ------------------------------------------------------------------ methods that a learner may override
+
+    @classmethod
+    def _example(cls) -> Self:
+        """A small configuration that can be played, for the warm-up and for tests."""
+        return cls()
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        """The configurations that enter a race on such a stream, by name. (Default: none.)"""
+        return {}
 
     def _begin(self, n_features: int) -> None:
         """Validate the hyper-parameters and create the state before the first row."""

@@ -23,7 +23,7 @@ from weakref import WeakSet
 
 from regretless.core.interrupts import listen, uninterrupted
 
-LEARNING = frozenset({"fit", "partial_fit", "predict_then_learn", "learn_one", "act", "feedback"})
+LEARNING = frozenset({"fit", "partial_fit", "predict_then_learn", "play_block", "learn_one", "act", "feedback"})
 OF_PARAMETERS = frozenset({"get_params", "set_params"})
 SHORTEST, LONGEST = 5e-5, 1e-3  # seconds between two attempts
 WRITER = 0

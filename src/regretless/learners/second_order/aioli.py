@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from threading import get_ident
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy import ndarray
@@ -14,6 +14,7 @@ from regretless.core import validate
 from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.learner import FLOAT
 from regretless.core.links import softmax_of_two
+from regretless.core.setting import Setting
 from regretless.core.tally import record
 from regretless.core.turns import WRITER, takes_its_turn, turn_of
 from regretless.core.types import Array
@@ -132,6 +133,12 @@ class AIOLI(SurrogateClassifier):
         self.virtual_weight = virtual_weight
         self.feature_bound = feature_bound
         self.precision = precision
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        B = setting.radius
+        two = setting.n_classes == 2
+        return {"AIOLI": cls(radius=B), "AIOLI, a = 1/2": cls(radius=B, virtual_weight=0.5)} if two else {}
 
     def _default_regularization(self, radius: float) -> float:
         return 1.0 / radius**2

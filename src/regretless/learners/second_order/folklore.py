@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Self
 
 import numpy as np
 
 from regretless.core.jit import kernel
 from regretless.core.links import softmax
+from regretless.core.setting import Setting
 from regretless.core.tally import record
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
@@ -83,6 +85,10 @@ class FOLKLORE(SurrogateClassifier):
         self.curvature = curvature
         self.feature_bound = feature_bound
         self.precision = precision
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        return {"FOLKLORE": cls(radius=setting.radius)}
 
     def _default_regularization(self, radius: float) -> float:
         return 2.0 * (1.0 if self.feature_bound is None else self.feature_bound) / radius

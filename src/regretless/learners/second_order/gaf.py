@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from regretless.core import validate
 from regretless.core.errors import NoBound
 from regretless.core.jit import kernel
 from regretless.core.links import softmax
+from regretless.core.setting import Setting
 from regretless.core.tally import ROWS, record
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
@@ -127,6 +129,10 @@ class GAF(SurrogateClassifier):
         self.random_state = random_state
         self.feature_bound = feature_bound
         self.precision = precision
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        return {"GAF": cls(radius=setting.radius)}
 
     @property
     def competes_with(self) -> Competition:
