@@ -77,3 +77,11 @@ def test_public_names_have_docstrings_with_examples():
     for learner in public_learners().values():
         for part in ("**Guarantee.**", "Parameters", "Examples", ">>> ", "References"):
             assert part in learner.__doc__, (learner, part)
+
+
+def test_the_architecture_page_lists_every_module():
+    page = Path("docs/architecture.md").read_text()
+    rows = page[page.index("## Packages") : page.index("## The contract of a learner")]
+    figures = set(Path("src/regretless/figures").glob("*.py"))  # one row for all of them
+    for path in set(Path("src/regretless").rglob("*.py")) - figures:
+        assert path.stem == "__init__" or f"`{path.stem}`" in rows, path
