@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: help test lint types imports check bench docs fuzz
+.PHONY: help test lint types imports check bench docs fuzz mutation
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):  *## /\1\t/p' $(MAKEFILE_LIST)
@@ -30,3 +30,7 @@ bench:  ## measure the learners against floors and rivals: docs/benchmarks.md, i
 
 fuzz:  ## random cases over every public learner, SECONDS per test (20 by default)
 	REGRETLESS_FUZZ_SECONDS=$(or $(SECONDS),20) $(PYTHON) -m pytest tests/fuzz
+
+mutation:  ## put faults into core and learners/second_order, and count those that the tests notice: build/mutation.json
+	$(PYTHON) tests/mutation.py prepare --tree . --out build/mutation
+	$(PYTHON) tests/mutation.py run build/mutation --result build/mutation.json

@@ -175,8 +175,8 @@ BAD_ROWS: dict[str, tuple[Callable[[np.ndarray], Any], str]] = {
     "column beyond the last": (lambda X: with_index(X, 6), "row 3: column 6 among 6 columns"),
     "column before the first": (lambda X: with_index(X, -1), "row 3: column -1 among 6 columns"),
     "column far beyond": (lambda X: with_index(X, 2**32 + 1), "row 3: column 4294967297 among 6 columns"),
-    "too many entries": (lambda X: with_rows_that_end(X, 10_000), "row 3: no such entries"),
-    "backwards": (lambda X: with_rows_that_end(X, 0), "row 3: no such entries"),
+    "too many entries": (lambda X: with_rows_that_end(X, 10_000), "row 3: entries are missing"),
+    "backwards": (lambda X: with_rows_that_end(X, 0), "row 3: entries are missing"),
 }
 
 

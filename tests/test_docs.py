@@ -50,16 +50,14 @@ def learners_pages():
 
 
 def test_the_learners_pages_are_what_the_code_says():
-    """docs/learners is up to date; if this fails, run `make docs`."""
+    """docs/learners and the README's table are up to date; if this fails, run `make docs`."""
     module = learners_pages()
-    pages = {path.relative_to(module.FOLDER): text for path, text in module.pages().items()}
-    assert pages == {path.relative_to("docs/learners"): path.read_text() for path in Path("docs/learners").glob("*")}
-    in_the_table = set(re.findall(r"`(\w+)`", " ".join(row[0] for row in module.table()[1:])))
-    assert in_the_table == set(public_learners()) - {"OnlineToBatch"}
+    pages = module.pages()
+    on_disk = {module.README, *module.FOLDER.glob("*")}
+    assert pages == {path: path.read_text() for path in on_disk}
+    assert set(re.findall(r"^\| \[`(\w+)`\]", pages[module.README], re.MULTILINE)) == set(public_learners())
     for path, text in pages.items():
-        assert not re.search(r":math:|\]_|^\.\. |>>>", text, re.MULTILINE), (
-            path
-        )  # nothing is left as it was in the docstring
+        assert not re.search(r":math:|\]_|^\.\. |>>>", text, re.MULTILINE), path  # no docstring markup is left
 
 
 def test_the_report_of_the_quickstart():

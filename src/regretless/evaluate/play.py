@@ -93,11 +93,11 @@ def play(
             raise ValueError("an adversary chooses the labels itself: leave y out.")
         traces = Traces({match.name: _play_adversary(match, X, hindsight) for match in matches})
     else:
-        with progress_bar(progress, X.shape[0] if hasattr(X, "shape") else None) as advance:
+        with progress_bar(progress, X.shape[0] if hasattr(X, "shape") else None) as bar:
             for rows, labels in _blocks(X, y, stream, matches):
                 for match in matches:
                     match.feed(rows, labels)
-                advance(number_of_rows(labels))
+                bar.advance(number_of_rows(labels))
                 del rows, labels  # before the next block is made: one at a time is in memory
         traces = Traces({match.name: match.trace(stream) for match in matches})
     return next(iter(traces.values())) if single else traces

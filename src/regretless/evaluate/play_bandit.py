@@ -78,7 +78,7 @@ def play_bandit(
     stream = HiddenStream(rows, labels)
     games = [BanditGame(name, learner, labels) for name, learner in field_.items()]
     marks = {*marks_of(checkpoints), labels.size}
-    with progress_bar(progress, labels.size, "rounds") as advance:
+    with progress_bar(progress, labels.size, "rounds") as bar:
         for t in range(labels.size):
             x = rows[t].toarray().ravel() if sparse.issparse(rows) else rows[t]
             for game in games:
@@ -87,7 +87,7 @@ def play_bandit(
                 for game in games:
                     game.write(t + 1)
             if (t + 1) % SHOWN_AT_ONCE == 0:
-                advance(SHOWN_AT_ONCE)
+                bar.advance(SHOWN_AT_ONCE)
     traces = BanditTraces({game.name: game.trace(domain, stream) for game in games})
     return next(iter(traces.values())) if single else traces
 

@@ -56,10 +56,9 @@ def _columns(model: Path, learner: Any, data: str, format: str | None) -> Any:
     names = getattr(learner, "feature_names_in_", None)
     if names is None:
         return None
-    reader = getattr(learner, "_reader", None)
-    kinds = ["number"] * len(names)
-    if reader is not None:  # where no value was seen, text and numbers alike say nothing to the model
-        kinds = [kind if kind == "number" else "category" for kind in reader.kinds]
+    # where no value was learned, the model ignores text and numbers alike
+    known = getattr(learner, "column_kinds_", ["number"] * len(names))
+    kinds = [kind if kind == "number" else "category" for kind in known]
     return dict(zip(map(str, names), kinds, strict=True))
 
 

@@ -64,6 +64,13 @@ class Stack(TakesTurns):
                 )
         self.estimators = estimators
 
+    @classmethod
+    def _example(cls) -> Self:
+        """A small one that can be played."""
+        from regretless.learners.second_order.aioli import AIOLI
+
+        return cls([AIOLI(radius=1.0), AIOLI()])
+
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Play the game: what each member forecasts of each row before its label is used, (members, n, K)."""
         return self._play(X, y, classes, sample_weight)

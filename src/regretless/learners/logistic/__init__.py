@@ -1,1 +1,1 @@
-"""OnlineLogisticRegression, the learner with nothing to tune, and the parts it is made of."""
+"""OnlineLogisticRegression, the learner with nothing to tune, and its parts."""

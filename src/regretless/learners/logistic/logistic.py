@@ -3,187 +3,80 @@
 from __future__ import annotations
 
 import math
-import os
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from regretless.core import state_checks, validate
 from regretless.core.blocks import BLOCK
-from regretless.core.errors import BadRow, NoBound, NoCertificate, TooLarge
-from regretless.core.inputs import (
-    as_block,
-    as_floats,
-    as_soft_block,
-    has_names,
-    in_rows,
-    is_missing,
-    plain_list,
-    readable_rows,
-)
+from regretless.core.errors import BadRow, TooLarge
+from regretless.core.inputs import as_soft_block
 from regretless.core.interrupts import listen, stretches
-from regretless.core.labels import WITHOUT_ORDER, Labels, as_classes, as_distributions, as_labels
-from regretless.core.learner import ONE, OnlineClassifier, is_plain_row
-from regretless.core.tally import EXCESS, LOSS, ROWS, WIDEST, require_unit_weights
+from regretless.core.learner import ONE, OnlineClassifier
+from regretless.core.setting import Setting
+from regretless.core.tally import LOSS, ROWS
 from regretless.core.types import Array
-from regretless.core.validate import largest_square
-from regretless.learners.logistic import reading, report
-from regretless.learners.logistic.adagrad import GRADIENTS
-from regretless.learners.logistic.game import ENTRIES, forecast, play
-from regretless.learners.logistic.members import RADII, VIRTUAL_WEIGHT, Members, choose
-from regretless.learners.logistic.mixing import reserve
-from regretless.learners.logistic.reading import Block, Reader
-from regretless.learners.logistic.scaling import rescale
-from regretless.learners.logistic.state import (
-    LogisticState,
-    check,
-    kept,
-    size_in_bytes,
-    start,
-    with_class,
-    with_columns,
-)
-from regretless.learners.second_order.curvature import SHARP, kappa
-from regretless.learners.second_order.rounding import allowance, has_digits
-from regretless.learners.second_order.surrogate import helmert
-from regretless.theory import bounds
-from regretless.theory.domains import Ball, Competition, RowBall
-
-MISSING = ("error", "mean", "indicator")
-DRIFT = ("none", "track")
-ON_BAD_ROW = ("error", "skip")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The parameters that a game is played with, from its first row on."""
-
-    fit_intercept: bool
-    missing: str
-    drift: str
-    radii: Any
-    max_classes: int
-    max_categories: int
-    on_bad_row: str
-
-    def __post_init__(self) -> None:
-        for name, choices in (("missing", MISSING), ("drift", DRIFT), ("on_bad_row", ON_BAD_ROW)):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name}={getattr(self, name)!r} is unknown: choose one of {choices}.")
-        for name, least in (("max_classes", 2), ("max_categories", 0)):
-            validate.whole(name, getattr(self, name), least)
-        if not isinstance(self.fit_intercept, bool | np.bool):
-            raise ValueError(f"fit_intercept={self.fit_intercept!r} must be True or False.")
-
-
-@dataclass(frozen=True)
-class LogisticConstants:
-    """What is fixed once the columns and the classes are."""
-
-    members: Members
-    tracks: bool
-    helmert: Array
-
-
-@dataclass
-class Part:
-    """Checked rows of one call, as `core.blocks.Block` is for learners of numbers."""
-
-    learner: Any
-    block: Block
-    bad: np.ndarray  # which rows are not learned
-    slots: np.ndarray  # of the labels
-    soft: Array | None  # label probabilities instead
-    weight: Array
-    out: Array  # for the forecasts, or without rows
-    arrivals: dict[int, Any]  # rows that bring a label never seen
-    at: int = 0  # rows learned
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return len(self.block)
-
-    def learn_to(self, stop: int) -> None:
-        """Learn the next rows, up to `stop` of this block."""
-        self.learner._learn_part(self, stop)
-
-    def results(self) -> tuple[Array, Array]:
-        """Logits and targets of all rows, columns in the order of `classes_`."""
-        place = self.learner._slot_of_place()
-        targets = self.targets(slice(0, len(self.out)), self.out.shape[1])
-        return self.out[:, place], targets[:, place]
-
-    def targets(self, some: slice, n_slots: int) -> Array:
-        """Label probabilities of some rows, a column a slot."""
-        if self.soft is not None:
-            return np.ascontiguousarray(self.soft[some])
-        slots = self.slots[some]
-        found = np.zeros((len(slots), n_slots))
-        met = np.flatnonzero((slots >= 0) & (slots < n_slots))
-        found[met, slots[met]] = 1.0
-        return found
-
-
-def rows_at_once(width: int, n_classes: int) -> int:
-    """How many rows a table is made of at a time."""
-    return max(1, min(BLOCK, ENTRIES // max(width, n_classes)))
-
-
-def memory() -> float:
-    """Bytes that the machine has, infinity where it does not tell."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
-        return math.inf
+from regretless.learners.logistic import members, regret, report, state
+from regretless.learners.logistic.encoder import Encoder, as_rows, kind_of_rows, number_of, take_rows
+from regretless.learners.logistic.game import ENTRIES, forecast, run
+from regretless.learners.logistic.members import RADII, Constants
+from regretless.learners.logistic.mixing import reserve, write_forecasts
+from regretless.learners.logistic.scaling import LARGEST, rescale
+from regretless.learners.logistic.schema import Schema
+from regretless.learners.logistic.segments import Part, Segment, read
+from regretless.learners.logistic.settings import Settings
+from regretless.learners.logistic.slots import Slots, first_labels, require_few
+from regretless.learners.logistic.state import LogisticState
+from regretless.theory.domains import Competition
 
 
 class OnlineLogisticRegression(OnlineClassifier):
-    r"""Logistic regression on a stream, two classes or more, from features as they come. There is nothing to tune.
+    r"""Logistic regression on a stream, for two or more classes, on raw features. There is nothing to tune.
 
-    Many learners run side by side on rows that are standardised on line, and their probabilities are mixed with
-    weights in proportion to exp(-loss): implicit Newton steps of different certainty, AdaGrad at three rates,
-    and `AIOLI` (two classes) or `FOLKLORE` (more) at three radii. The mixture is never worse than the best of its N
-    members by more than ln N in total, so what would have to be tuned need not be.
+    Many members run side by side on rows that are standardised online, and their probabilities are mixed with weights
+    proportional to exp(-loss): implicit Newton steps of different certainty, AdaGrad at three rates, and `AIOLI` (two
+    classes) or `FOLKLORE` (more) at three radii. The mixture's total loss is at most ln N above that of the best of its
+    N members, which replaces the search for hyper-parameters.
 
-    **Guarantee.** Rows are rescaled by what was seen of them so far, and the game is played on the rescaled rows: for
-    every u of the class, on the same rescaled rows, regret is at most that of any member plus ln N. So
-    `regret_certificate()` is the least over the members of their own certificate plus what the mixture has suffered
-    more than they; `regret_bound()` is AIOLI's theorem plus ln N. Nothing is promised about weights on
-    the raw features; but once means and deviations have settled, the two differ by a linear map and a constant.
+    **Guarantee.** Each row is rescaled by what was seen before it, and the statements are about the rescaled rows: for
+    every u of the class of comparators, on the same rescaled rows, regret is at most that of any member plus ln N. So
+    `regret_certificate()` is the least over the members of their own certificate plus the mixture's loss minus theirs;
+    `regret_bound()` is AIOLI's theorem plus ln N. Nothing is claimed about weights on the raw features; but once means
+    and deviations have settled, the two differ by a linear map and a constant.
 
-    **Columns.** Frames and dictionaries may have text. A column's first value tells whether it holds numbers or
-    categories; until then it is missing. Each category gets a column of its own at the row that first has it. Only rows
-    that are learned count: those of weight 0, and bad ones, change nothing.
+    **Columns.** Data frames and dictionaries may hold text. The first value of a column tells whether it holds numbers
+    or categories; until then it counts as missing. Each category gets a column of its own at the row in which it first
+    appears. Only learned rows count: rows of weight 0, and bad ones, change nothing.
 
-    **Labels never seen.** Without `classes` the learner starts with those it meets. Row t keeps 1/(t+2)^2 of its
-    probability for a label never seen, which costs less than ln 2 in all; `predict_proba` tells the probabilities among
-    the classes known, which sum to 1. A label that comes takes that part. What was learned stays: until then the game
-    was among the classes known.
+    **Labels never seen.** Without `classes`, the learner adds classes as they appear. Row t keeps 1/(t+2)^2 of its
+    probability for a label never seen, which costs less than ln 2 in total; `predict_proba` returns the probabilities
+    among the known classes, which sum to 1. When a new label appears, that share is its probability. What was learned
+    before stays valid: it was about the classes known at the time.
 
     Parameters
     ----------
-    classes : the labels, where they are known beforehand; one that is not among them is then an error.
+    classes : the labels, if they are known in advance; any other label is then an error.
     fit_intercept : whether to add a constant column.
-    missing : what NaN means: an "error", the column's "mean", or the mean and a column more that says it was missing
-        ("indicator").
+    missing : how to treat NaN: as an "error", as the column's "mean", or as the mean plus an additional column that
+        marks it ("indicator").
     drift : "none", or "track": members that forget, with half-lives of 7 to 7000 rows, join the mixture, and its
-        weights are pulled back to the uniform ones by 1/t after row t (fixed share), so that another may take over.
-    radii : of the class of comparators with the sharper certificate; "auto" leaves out what would take too long.
-    max_classes : how many labels there may be.
-    max_categories : how many categories a column of text may have; later ones are treated as none of these.
-    on_bad_row : whether a row that cannot be learned from (infinite, not a number, no label) is an "error", or is
-        forecast as far as it goes, not learned, and counted in `bad_rows_` ("skip").
+        weights move towards the uniform ones by 1/t after row t (fixed share), so that another member can take over.
+    radii : the radii of AIOLI or FOLKLORE, the members with the sharper certificate; "auto" drops those that would take
+        too long.
+    max_classes : the largest number of classes.
+    max_categories : the largest number of categories per column of text; later ones share the encoding "none of these".
+    on_bad_row : how to treat a row that cannot be learned from (infinite, not a number, no label): as an "error", or
+        "skip": it is forecast from its good values, not learned, and counted in `bad_rows_`.
 
     Attributes
     ----------
-    classes_ : the labels met so far, sorted, in the order of the columns of probabilities.
-    bad_rows_ : rows that were skipped.
+    classes_ : the labels seen so far, sorted, in the order of the columns of probabilities.
+    bad_rows_ : the number of rows that were skipped.
+    column_kinds_ : "number", "category" or "unknown" (no value yet) for each column of the input.
+    members_, weights_ : the members of the mixture and their weights.
     state_ : see `regretless.learners.logistic.state.LogisticState`.
 
     Examples
@@ -206,16 +99,16 @@ class OnlineLogisticRegression(OnlineClassifier):
 
     References
     ----------
-    Mixing is the aggregating algorithm (key `aggregating` of REFERENCES.bib), sharing is of key `fixed-share`, implicit
-    steps are of key `implicit`, and AdaGrad's of key `adagrad`.
+    The mixture is the aggregating algorithm (key `aggregating` of REFERENCES.bib) with fixed share (key `fixed-share`);
+    for implicit steps see key `implicit`, for AdaGrad key `adagrad`.
     """
 
     state_: LogisticState
-    _constants: LogisticConstants
+    _constants: Constants
     _settings: Settings
-    _reader: Reader
+    _encoder: Encoder
     _open: bool  # whether labels never seen may come
-    _learned = ("_settings", "_reader", "_open")
+    _learned = ("_settings", "_encoder", "_open")
     _reads_tables = True
     _fewest_classes = 0
 
@@ -239,440 +132,43 @@ class OnlineLogisticRegression(OnlineClassifier):
         self.max_categories = max_categories
         self.on_bad_row = on_bad_row
 
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        return {"OnlineLogisticRegression": cls()}
+
     # ------------------------------------------------------------------ the start
 
     @property
     def _n_classes(self) -> int:  # type: ignore[override]
-        """Slots: the classes met, and two at least."""
+        """The number of slots: the classes so far, and at least two."""
         return max(2, int(self.classes_.size))
 
+    @property
+    def _slots(self) -> Slots:
+        return Slots(self._labels, self.state_.slots, self._open)
+
     def _begin(self, n_features: int) -> None:
-        if not hasattr(self, "_reader"):  # a learner that holds this one has read rows and classes
-            self._settle()
-            self._reader, self._open, self.bad_rows_ = self._new_reader((reading.NUMBER,) * n_features), False, 0
+        if not hasattr(self, "_encoder"):  # another learner holds this one, and has read rows and classes
+            self._settings, self._open, self.bad_rows_ = Settings.of(self), False, 0
+            self._encoder = Encoder.start(self, self._settings)
         super()._begin(n_features)
 
-    def _prepare(self, n_features: int, n_classes: int) -> LogisticConstants:
-        self._require_room(self._reader, n_classes)
-        return self._constants_for(self._reader, n_classes)
-
-    def _settle(self) -> None:
-        """Read the parameters, once."""
-        self._settings = Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
-
-    def _constants_for(self, reader: Reader, n_classes: int) -> LogisticConstants:
-        members = self._members(reader, n_classes)
-        basis = helmert(n_classes) if len(members.radii) else np.empty((0, 0))  # FOLKLORE's alone
-        return LogisticConstants(members, self._settings.drift == "track", basis)
-
-    def _members(self, reader: Reader, n_classes: int) -> Members:
-        s = self._settings
-        return choose(reader.width + s.fit_intercept, n_classes, s.radii, s.drift == "track")
+    def _prepare(self, n_features: int, n_classes: int) -> Constants:
+        return self._settings.constants(self._encoder.width, n_classes)
 
     def _start(self, n_features: int, n_classes: int) -> LogisticState:
-        state = start(self._reader.width, self._settings.fit_intercept, n_classes, self._constants.members)
+        found = state.start(self._encoder.width, self._settings.fit_intercept, n_classes, self._constants.members)
         if not self._open:
-            state.slots[:] = np.arange(n_classes)
-        return state
+            found.slots[:] = np.arange(n_classes)
+        return found
 
     def _limits(self) -> tuple[float, float]:
-        return math.inf, reading.LARGEST
+        return math.inf, LARGEST
 
     def _meet_targets(self, y: Any, classes: Any) -> None:
-        """Declared classes are all there will be; so are the columns of soft labels."""
-        declared = self.classes if classes is None else classes
-        self._open = declared is None and as_distributions(y) is None
-        if self._open:
-            self.classes_ = np.empty(0)
-            self._labels = Labels(self.classes_)
-        else:
-            self._meet_classes(Labels.of(y, declared))
-            self._require_few(self.classes_.size)
-
-    def _require_few(self, n_classes: int) -> None:
-        if n_classes > self._settings.max_classes:
-            raise ValueError(
-                f"{n_classes} classes are more than max_classes={self._settings.max_classes}. If the labels are right, "
-                "raise max_classes; if y holds numbers to be forecast, use a regressor. Nothing was learned from this "
-                "call."
-            )
-
-    def _aside(self) -> dict[str, Any]:
-        """What a model file keeps beside parameters, classes and state."""
-        reader = self._reader
-        return {
-            "open": self._open,
-            "bad_rows": self.bad_rows_,
-            "kinds": list(reader.kinds),
-            "levels": [list(level) for level in reader.levels],
-            "indicators": reader.indicators,
-        }
-
-    def _take_up(self, aside: dict[str, Any]) -> None:
-        """What `_aside` said."""
-        self._settle()
-        names = {"open", "bad_rows", "kinds", "levels", "indicators"}
-        state_checks.require(set(aside) == names, f"aside has {sorted(aside)}, and {sorted(names)} are kept")
-        state_checks.require(isinstance(aside["open"], bool), f"open={aside['open']!r} must be true or false")
-        self._open, self.bad_rows_ = aside["open"], validate.whole("bad_rows", aside["bad_rows"], 0)
-        self._reader = Reader.kept(aside["kinds"], aside["levels"], aside["indicators"])
-        expected = self._new_reader(self._reader.kinds)
-        state_checks.require(
-            self._reader.indicators == expected.indicators, "indicators are not those of the parameters"
-        )
-        state_checks.require(
-            len(self._reader.kinds) == self.n_features_in_,
-            f"there are kinds of {len(self._reader.kinds)} columns and {self.n_features_in_} features",
-        )
-        most = max(self._reader.counts().values(), default=0)
-        state_checks.require(most <= self._settings.max_categories, f"a column has {most} categories, too many")
-        self._require_few(self.classes_.size)
-
-    def _state_numbers(self, n_features: int, n_classes: int) -> int:
-        if not hasattr(self, "_reader"):
-            return n_features
-        members = self._members(self._reader, n_classes)
-        d, C = self._reader.width + self._settings.fit_intercept, n_classes if n_classes > 2 else 1
-        return (
-            len(members.radii) * ((n_classes - 1) * d) ** 2 + (len(members.newton) * d + 3 * len(members.rates)) * C * d
-        )
-
-    def _check_state(self) -> None:
-        state, m, K = self.state_, self._constants.members, self._n_classes
-        check(state, m)
-        places = state.slots[: self.classes_.size]
-        state_checks.require(
-            np.array_equal(np.sort(places), np.arange(places.size)) and np.all(state.slots[places.size :] == -1.0),
-            f"slots are not the places of {places.size} classes",
-        )
-        state_checks.require(self._open or self.classes_.size == K, "a game with all classes declared lacks one")
-
-    # ------------------------------------------------------------------ rows
-
-    def _take_rows(self, X: Any, first: bool) -> Any:
-        """Rows as `reading` takes them: an array, a CSR matrix, or rows with names."""
-        if isinstance(X, list) and X and isinstance(X[0], dict):
-            names = list(X[0]) if first else self._names()
-            rows = reading.Dictionaries(X, names)
-            if first:
-                self.n_features_in_ = len(names)
-                self.feature_names_in_ = np.array(names, dtype=object)
-            return rows
-        if (columns := reading.frame_columns(X)) is not None:
-            validate_data(self, X, reset=first, skip_check_array=True)
-            return reading.Columns(columns)
-        if first or not self._is_plain(X, self.n_features_in_):
-            instead = math.inf if self._settings.on_bad_row == "skip" else None
-            X = validate_data(
-                self,
-                readable_rows(X, getattr(self, "feature_names_in_", None), masked=True, instead=instead),
-                reset=first,
-                accept_sparse="csr",
-                dtype=np.float64,
-                order="C",
-                ensure_all_finite=False,
-            )
-        if sparse.issparse(X):
-            return reading.canonical(X)
-        return validate.writable(X)
-
-    def _first_reader(self, rows: Any) -> Reader:
-        """What is known of the columns before any row is learned: an array has numbers."""
-        is_array = sparse.issparse(rows) or isinstance(rows, np.ndarray)
-        return self._new_reader((reading.NUMBER if is_array else reading.UNKNOWN,) * self.n_features_in_)
-
-    def _read(self, rows: Any, learns: np.ndarray) -> Block:
-        """The rows as a table, and what they teach the reader."""
-        s = self._settings
-        missing_is_error = s.missing == "error"
-        if sparse.issparse(rows) or isinstance(rows, np.ndarray):
-            if reading.CATEGORY in self._reader.kinds:
-                raise ValueError("this learner has met columns of text: give rows with names, as it knows them.")
-            if self._reader.is_straight:
-                block = reading.read_numbers(rows, self._reader, missing_is_error)
-                return self._without_fault(block)
-            rows = reading.Columns(list((rows.toarray() if sparse.issparse(rows) else rows).T))
-        begun = bool(self.state_.tally[ROWS] > 0.0)
-        return self._without_fault(reading.read(rows, self._reader, learns, s.max_categories, missing_is_error, begun))
-
-    def _without_fault(self, block: Block) -> Block:
-        """The block, unless a row of it is bad and that is an error: the complaint names row, column and remedy."""
-        if block.fault is None or self._settings.on_bad_row == "skip":
-            return block
-        row, column, what = block.fault
-        named = f" ({self.feature_names_in_[column]!r})" if hasattr(self, "feature_names_in_") else ""
-        raise BadRow(
-            f"row {row}, column {column}{named}: {what}. Input contains NaN or inf, or what is no number: fill "
-            'the value in or drop the row; or choose missing="mean" for values that are missing, on_bad_row="skip" for '
-            "rows that are wrong. Nothing was learned from this call."
-        )
-
-    def _read_unlearned(self, X: Any) -> Block:
-        """Rows that teach nothing."""
-        rows = self._take_rows(X, False)
-        return self._read(rows, np.zeros(reading.number_of(rows), dtype=bool))
-
-    def _new_reader(self, kinds: tuple[str, ...]) -> Reader:
-        return Reader(kinds, indicators=self._settings.missing == "indicator")
-
-    def _names(self) -> list[str]:
-        if not hasattr(self, "feature_names_in_"):
-            raise BadRow("this learner has met rows without names: give an array of its features.")
-        return list(self.feature_names_in_)
-
-    # ------------------------------------------------------------------ labels
-
-    def _slot_of_place(self) -> np.ndarray:
-        """The slot of each class, in the order of `classes_`."""
-        return self.state_.slots[: self.classes_.size].argsort()
-
-    def _read_labels(self, y: Any, weight: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The labels, the slot of each (-1 where it has none), and which are wrong: missing, or not declared."""
-        labels = as_labels(y)
-        codes, foreign = self._labels.codes(labels) if self.classes_.size else (None, np.ones(labels.size, dtype=bool))
-        slots = np.full(labels.size, -1, dtype=np.intp)
-        if codes is not None:
-            slots[~foreign] = self._slot_of_place()[codes[~foreign]]
-        wrong = np.zeros(labels.size, dtype=bool)
-        for i in np.flatnonzero(foreign & (weight > 0.0)).tolist():
-            wrong[i] = not self._open or is_missing(labels[i])
-        if self._open and labels.dtype.kind == "f" and foreign.any():
-            check_classification_targets(labels[foreign & ~np.isnan(labels)])
-        return labels, slots, wrong
-
-    def _require_labels(self, labels: np.ndarray, wrong: np.ndarray) -> None:
-        if wrong.any() and self._settings.on_bad_row == "error":
-            i = int(np.argmax(wrong))
-            raise (
-                self._labels.unknown(labels[i], i)
-                if not self._open
-                else BadRow(
-                    f"row {i}: the label is missing, {labels[i]!r}. Leave the row out, or choose "
-                    'on_bad_row="skip". Nothing was learned from this call.'
-                )
-            )
-
-    def _arrivals(self, labels: np.ndarray, slots: np.ndarray, weight: Array) -> dict[int, Any]:
-        """The rows that bring a label never seen, and the label; it has the next slot. (None comes with weight 0.)"""
-        new: dict[Any, int] = {}
-        rows: dict[int, Any] = {}
-        at = np.flatnonzero((slots < 0) & (weight > 0.0))
-        for i, label in zip(at.tolist(), labels[at].tolist(), strict=True):
-            if label not in new:
-                new[label] = int(self.classes_.size) + len(new)
-                rows[i] = label
-            slots[i] = new[label]
-        if new:
-            self._require_few(int(self.classes_.size) + len(new))
-        return rows
-
-    # ------------------------------------------------------------------ the game
-
-    def _open_block(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> Part:
-        with self._untouched_on_error():
-            first = not hasattr(self, "state_")
-            if first:
-                self._settle()
-            rows = self._take_rows(X, first)
-            n = reading.number_of(rows)
-            if y is None:
-                raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-            if not (isinstance(y, np.ndarray) and y.shape[:1] == (n,)):
-                check_consistent_length(np.empty((n, 0)), y)
-            weight = validate.weights(sample_weight, n)
-            if first:
-                self._reader = self._first_reader(rows)
-                self._meet_targets(y, classes)
-                self._begin(self.n_features_in_)
-                self.bad_rows_ = 0
-            elif not self._open:
-                self._check_declared(classes)
-            soft = as_distributions(y)
-            if soft is not None:
-                if self._open:
-                    raise BadRow("label probabilities need classes that are declared in the first call, classes=[...].")
-                soft = self._labels.distributions(y)
-                slots, wrong = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=bool)
-                labels = slots
-            else:
-                labels, slots, wrong = self._read_labels(y, weight)
-            block = self._read(rows, (weight > 0.0) & ~wrong)
-            self._require_labels(labels, wrong & ~block.bad)
-            bad = block.bad | wrong
-            if bad.any():
-                weight = np.where(bad, 0.0, weight)
-            arrivals = self._arrivals(labels, slots, weight)
-            K = max(2, int(self.classes_.size) + len(arrivals))
-            self._require_room(block.growth[-1][1] if block.growth else self._reader, K)
-        return Part(self, block, bad, slots, soft, weight, np.empty((n if keep else 0, K)), arrivals)
-
-    def _learn_part(self, part: Part, stop: int) -> None:
-        """Play the rows between those that bring something new, a column or a label; a new label's row by itself.
-
-        What is new comes in at its row, not before, so that cuts into blocks do not show.
-        """
-        growth = dict(part.block.growth)
-        for row in sorted(row for row in {*growth, *part.arrivals} if part.at <= row < stop):
-            self._section(slice(part.at, row), part)
-            if row in growth:
-                self._widen(growth[row])
-            if row in part.arrivals:
-                self._meet_label(row, part.arrivals[row], part)
-                part.at = row + 1
-                listen()
-        self._section(slice(part.at, stop), part)
-
-    def _meet_label(self, row: int, label: Any, part: Part) -> None:
-        """Play a row that brings a label never seen."""
-        slot, here = int(self.classes_.size), slice(row, row + 1)
-        kept_for_it = reserve(float(self.state_.tally[ROWS]))
-        if slot >= 2:
-            self._add_slot(part.block.rows(here, self._reader))
-        self._name_slot(label)
-        self._run_rows(here, part, known=slot)
-        if slot >= 2:
-            self.state_.tally[LOSS] -= part.weight[row] * math.log(kept_for_it)
-
-    def _section(self, rows: slice, part: Part) -> None:
-        """Rows that bring nothing new, in blocks."""
-        at_once = rows_at_once(self._reader.width, self.state_.slots.size)
-        for begin in range(rows.start, rows.stop, at_once):
-            for some in stretches(min(at_once, rows.stop - begin)):
-                self._run_rows(slice(begin + some.start, begin + some.stop), part)
-                part.at = begin + some.stop
-
-    def _run_rows(self, some: slice, part: Part, known: int | None = None) -> None:
-        """Rows that bring nothing new, or, with `known`, the one that brings a label."""
-        K = self.state_.slots.size
-        reserves = self._open and known is None and self.classes_.size >= 2
-        columns = K if known is None else max(2, known)  # what could be named before the label was seen
-        out, before, weight = part.out, float(self.state_.tally[ROWS]), part.weight[some]
-        said = np.empty((some.stop - some.start, K))
-        self._run_slots(part.block.rows(some, self._reader), part.targets(some, K), weight, said, reserves)
-        self.bad_rows_ += int(np.count_nonzero(part.bad[some]))
-        if not len(out):
-            return
-        out[some, :columns] = said[:, :columns]
-        unnamed = out.shape[1] - columns
-        if unnamed:
-            if columns < K:  # as if the class were not there
-                out[some, :columns] -= np.logaddexp.reduce(said[:, :columns], axis=1, keepdims=True)
-            learned = before + np.cumsum(weight > 0.0) - (weight > 0.0)
-            aside = 1.0 / (learned + 2.0) ** 2
-            out[some, :columns] += np.log1p(-aside)[:, None]
-            out[some, columns:] = np.log(aside / unnamed)[:, None]
-
-    def _run_slots(self, table: Array, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
-        c = self._constants
-        m = c.members
-        play(
-            *self.state_,
-            table,
-            Y,
-            weight,
-            m.radii,
-            m.regularization,
-            m.newton,
-            m.rates,
-            c.helmert,
-            c.tracks,
-            reserves,
-            out,
-        )
-
-    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        self._run_slots(X, Y, weight, out, reserves=False)
-
-    def _forecast(self, X: Array, out: Array) -> None:
-        state, c = self.state_, self._constants
-        if not state.moments.flags.writeable:  # a state that joblib has mapped into memory
-            state = LogisticState(*(array.copy() for array in state))
-        forecast(
-            state.moments,
-            state.P,
-            state.w,
-            state.tallies,
-            state.weights,
-            state.tables,
-            state.log_weight,
-            X,
-            c.helmert,
-            out,
-        )
-
-    def _forecasts(self, X: Any) -> Array:
-        self._require_class()
-        block = self._read_unlearned(X)
-        K = self.state_.slots.size
-        said, at_once = np.empty((len(block), K)), rows_at_once(self._reader.width, K)
-        for begin in range(0, len(block), at_once):
-            some = slice(begin, min(begin + at_once, len(block)))
-            self._forecast(block.rows(some, self._reader), said[some])
-        return said.take(self._slot_of_place(), axis=1)
-
-    def _require_class(self) -> None:
-        if "state_" not in self.__dict__:  # scikit-learn's own look takes as long as the forecast
-            check_is_fitted(self, "state_")
-        if not self.classes_.size:
-            raise NotFittedError(
-                f"this {type(self).__name__} has met no label yet, so there is no class to forecast: learn from a row "
-                "of weight > 0, or declare classes=[...] in the first call."
-            )
-
-    def _forecast_of_one(self, x: Any) -> Array:
-        row = self._plain_row(x)
-        if row is None:
-            return self._forecasts(self._as_block(x))
-        self._require_class()
-        said = np.empty((1, self.state_.slots.size))
-        self._forecast(row, said)
-        return said.take(self._slot_of_place(), axis=1)
-
-    def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
-        """Learn from one row: an array, or a dictionary of names and values."""
-        try:
-            self._learn_one(x, y, classes)
-        except TooLarge:
-            raise
-        except (BadRow, TypeError, ValueError):
-            if "state_" not in self.__dict__ or self._settings.on_bad_row == "error":
-                raise
-            self.bad_rows_ += 1
-
-    def _learn_one(self, x: Any, y: Any, classes: Any) -> None:
-        row = self._plain_row(x) if classes is None else None
-        if row is not None:
-            try:
-                place = self._labels.code[y]
-            except (KeyError, TypeError):  # a new label, or label probabilities
-                pass
-            else:
-                K = self.state_.slots.size
-                label = np.zeros((1, K))
-                label[0, self._slot_of_place()[place]] = 1.0
-                self._run_slots(row, label, ONE, np.empty((1, K)), self._open and self.classes_.size >= 2)
-                return
-        self.partial_fit(self._as_block(x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes)
-
-    def _plain_row(self, x: Any) -> Array | None:
-        """x as a block of one if it is a row of good numbers into which nothing has to be read: the usual case."""
-        if "state_" not in self.__dict__ or "feature_names_in_" in self.__dict__ or not self._reader.is_plain:
-            return None
-        row = plain_list(x) if type(x) is list else x
-        if row is None or not is_plain_row(row, self.n_features_in_):
-            return None
-        block: Array = row[None]
-        return block if largest_square(block) <= reading.LARGEST**2 else None
-
-    def _as_block(self, x: Any) -> Any:
-        if isinstance(x, dict):
-            return [x]
-        if sparse.issparse(x) or has_names(x):
-            return as_block(x)
-        row = as_floats(x, in_rows(getattr(self, "feature_names_in_", None)), masked=True)
-        if hasattr(self, "state_") and row.shape != (self.n_features_in_,):
-            raise BadRow(f"x has shape {row.shape}; this learner takes {self.n_features_in_} features.")
-        return row.reshape(1, -1)
+        labels, self._open = first_labels(y, self.classes if classes is None else classes)
+        self._meet_classes(labels)
+        require_few(self.classes_.size, self._settings.max_classes)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -681,145 +177,262 @@ class OnlineLogisticRegression(OnlineClassifier):
         tags.input_tags.categorical = True
         return tags
 
-    # ------------------------------------------------------------------ growing
+    # ------------------------------------------------------------------ files
+
+    def _aside(self) -> dict[str, Any]:
+        """What a model file stores besides parameters, classes and state."""
+        return {"open": self._open, "bad_rows": self.bad_rows_, **self._encoder.schema.to_file()}
+
+    def _take_up(self, aside: dict[str, Any]) -> None:
+        """Restore what `_aside` returned."""
+        self._settings = Settings.of(self)
+        names = {"open", "bad_rows", "kinds", "levels", "indicators"}
+        state_checks.require(set(aside) == names, f"aside has the fields {sorted(aside)} instead of {sorted(names)}")
+        state_checks.require(isinstance(aside["open"], bool), f"open={aside['open']!r} must be true or false")
+        self._open, self.bad_rows_ = aside["open"], validate.whole("bad_rows", aside["bad_rows"], 0)
+        first = Encoder.start(self, self._settings)
+        self._encoder = first.from_file(aside["kinds"], aside["levels"], aside["indicators"])
+        require_few(self.classes_.size, self._settings.max_classes)
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        if not hasattr(self, "_encoder"):
+            return n_features
+        s, width = self._settings, self._encoder.width
+        return state.size(width, s.fit_intercept, n_classes, s.members(width, n_classes))
+
+    def _check_state(self) -> None:
+        state.check(self.state_, self._constants.members)
+        self._slots.check()
+
+    # ------------------------------------------------------------------ the game
+
+    def _open_block(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> PartPlay:
+        with self._untouched_on_error():
+            part = self._read(X, y, classes, sample_weight)
+            K = max(2, self.classes_.size + len(part.arrivals))
+            if part.arrivals or part.last_schema:  # refuse now what would be too large later
+                require_few(K, self._settings.max_classes)
+                self._settings.constants((part.last_schema or self._encoder.schema).width, K)
+        return PartPlay(self, part, np.empty((len(part.block) if keep else 0, K)))
+
+    def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Part:
+        """Check and encode everything before any row is learned; in the first call, start the game."""
+        first = not hasattr(self, "state_")
+        if first:
+            self._settings = Settings.of(self)
+        rows = self._take_rows(X, first)
+        n = number_of(rows)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        if not (isinstance(y, np.ndarray) and y.shape[:1] == (n,)):
+            check_consistent_length(np.empty((n, 0)), y)
+        weight = validate.weights(sample_weight, n)
+        if first:
+            self._encoder = Encoder.start(self, self._settings, kind_of_rows(rows))
+            self._meet_targets(y, classes)
+            self._begin(self.n_features_in_)
+            self.bad_rows_ = 0
+        elif not self._open:
+            self._check_declared(classes)
+        return read(rows, y, weight, self._encoder, self._slots, begun=bool(self.state_.tally[ROWS] > 0.0))
+
+    def _take_rows(self, X: Any, first: bool = False) -> Any:
+        if not first and self._is_plain(X, self.n_features_in_):
+            return validate.writable(X)
+        return take_rows(self, X, first, self._settings.skips_bad_rows)
+
+    def _learn_segment(self, segment: Segment, part: Part, out: Array) -> Iterator[int]:
+        """Learn a segment; `out` gets the log probabilities, one column per slot, unless it has no rows.
+
+        Yields the number of rows of the part that are learned, wherever the learner is whole.
+        """
+        if segment.schema is not None:
+            self._widen(segment.schema)
+        start, stop = segment.rows.start, segment.rows.stop
+        if segment.new_label:
+            self._meet_label(segment.rows, part, out)
+            yield stop
+            listen()
+            return
+        for begin in range(start, stop, at_once := self._rows_at_once()):
+            for some in stretches(min(at_once, stop - begin)):
+                self._run_rows(slice(begin + some.start, begin + some.stop), part, out)
+                yield begin + some.stop
+
+    def _rows_at_once(self) -> int:
+        """How many rows are encoded at a time, which bounds the memory that they take."""
+        return max(1, min(BLOCK, ENTRIES // max(self._encoder.width, self.state_.slots.size)))
+
+    def _meet_label(self, row: slice, part: Part, out: Array) -> None:
+        """Play a row in which a label appears for the first time."""
+        taken, kept_for_it = self._slots.taken, reserve(float(self.state_.tally[ROWS]))
+        if taken >= 2:
+            self._add_slot(part.block.rows(row, self._encoder.schema))
+        self._meet_classes(self._slots.with_label(part.arrivals[row.start]))
+        self._run_rows(row, part, out, named=max(2, taken))
+        if taken >= 2:
+            self.state_.tally[LOSS] -= part.weight[row.start] * math.log(kept_for_it)
+
+    def _run_rows(self, some: slice, part: Part, out: Array, named: int | None = None) -> None:
+        """Play some rows. Where their label is new, `named` slots could have a class when they were forecast."""
+        K, before, weight = self.state_.slots.size, float(self.state_.tally[ROWS]), part.weight[some]
+        said, table = np.empty((len(weight), K)), part.block.rows(some, self._encoder.schema)
+        self._run_slots(table, part.targets.rows(some, K), weight, said, self._reserves and named is None)
+        self.bad_rows_ += int(np.count_nonzero(part.bad[some]))
+        if len(out):
+            write_forecasts(said, named or K, before, weight, out[some])
+
+    @property
+    def _reserves(self) -> bool:
+        """Whether a row keeps some probability for labels never seen."""
+        return self._open and self.classes_.size >= 2
+
+    def _run_slots(self, table: Array, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
+        run(self.state_, table, Y, weight, self._constants, reserves, out)
+
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        self._run_slots(X, Y, weight, out, reserves=False)
+
+    # ------------------------------------------------------------------ growth
 
     def _add_slot(self, row: Array) -> None:
-        """One class more, which this row brings: the members for it, and the state."""
-        constants = self._constants_for(self._reader, self.state_.slots.size + 1)
-        state = kept(self.state_, self._constants.members, constants.members)
-        x = np.empty((1, state.tables.shape[3]))
-        rescale(state.moments.copy(), row, np.zeros(1), x)
-        self.state_ = with_class(state, constants.members, x[0], self._settings.fit_intercept)
-        self._constants = constants
+        """Add a class that appears in this row."""
+        before, after = self._constants, self._settings.constants(self._encoder.width, self.state_.slots.size + 1)
+        self.state_ = state.add_class(self.state_, before.members, after.members, row)
+        self._constants = after
 
-    def _name_slot(self, label: Any) -> None:
-        """The first slot without a class takes the label; `classes_` stays sorted where labels can be."""
-        labels = as_classes([*self.classes_.tolist(), label])
+    def _widen(self, schema: Schema) -> None:
+        """Add the columns of a grown schema."""
+        before, after = self._constants, self._settings.constants(schema.width, self.state_.slots.size)
+        seen = schema.rows_seen(self._encoder.schema, float(self.state_.tally[ROWS]))
+        self.state_ = state.add_columns(self.state_, before.members, after.members, schema.width, seen)
+        self._constants, self._encoder = after, self._encoder.with_schema(schema)
+
+    # ------------------------------------------------------------------ forecasts
+
+    def _forecast(self, X: Array, out: Array) -> None:
+        found = self.state_
+        if not found.moments.flags.writeable:  # joblib has mapped the state into memory, read-only
+            found = LogisticState(*(array.copy() for array in found))
+        forecast(found, X, self._constants, out)
+
+    def _forecasts(self, X: Any) -> Array:
+        self._require_class()
+        block = self._encoder.encode_unlearned(self._take_rows(X))
+        said, at_once = np.empty((len(block), self.state_.slots.size)), self._rows_at_once()
+        for begin in range(0, len(block), at_once):
+            some = slice(begin, min(begin + at_once, len(block)))
+            self._forecast(block.rows(some, self._encoder.schema), said[some])
+        return said.take(self._slots.by_class(), axis=1)
+
+    def _require_class(self) -> None:
+        if "state_" not in self.__dict__:  # check_is_fitted takes as long as the forecast
+            check_is_fitted(self, "state_")
+        if not self.classes_.size:
+            raise NotFittedError(
+                f"this {type(self).__name__} has seen no label yet, so there is no class to forecast: learn a row of "
+                "weight > 0, or declare classes=[...] in the first call."
+            )
+
+    # ------------------------------------------------------------------ one row
+
+    def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
+        """Learn from one row: an array, or a dictionary of names and values."""
+        row = self._encoder.encode_one(x) if classes is None and "state_" in self.__dict__ else None
+        target = None if row is None else self._slots.one_hot(y)
+        if row is not None and target is not None:
+            self._run_slots(row, target, ONE, np.empty(target.shape), self._reserves)
+            return
         try:
-            order = np.argsort(labels, kind="stable")
-        except WITHOUT_ORDER:
-            order = np.arange(labels.size)
-        place = np.empty(labels.size, dtype=np.intp)
-        place[order] = np.arange(labels.size)
-        self.state_.slots[: labels.size] = place[np.append(self.state_.slots[: labels.size - 1].astype(np.intp), -1)]
-        self.classes_ = labels[order]
-        self._labels = Labels(self.classes_)
+            self.partial_fit(as_rows(self, x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes)
+        except TooLarge:
+            raise
+        except (BadRow, TypeError, ValueError):
+            if "state_" not in self.__dict__ or not self._settings.skips_bad_rows:
+                raise
+            self.bad_rows_ += 1
 
-    def _widen(self, reader: Reader) -> None:
-        """What the reader has met more: columns for it."""
-        state, rows, intercept = self.state_, float(self.state_.tally[ROWS]), self._settings.fit_intercept
-        constants = self._constants_for(reader, state.slots.size)
-        if rows == 0.0:
-            state = start(reader.width, intercept, state.slots.size, constants.members)._replace(slots=state.slots)
-        elif new := reader.levels[len(self._reader.levels) :]:
-            met = np.array([0.0 if category is None else rows for _, category in new])
-            state = with_columns(
-                kept(state, self._constants.members, constants.members), constants.members, met, intercept
-            )
-        self.state_, self._constants, self._reader = state, constants, reader
-
-    def _require_room(self, reader: Reader, n_classes: int) -> None:
-        """Refuse to begin, or to grow, where what is needed exceeds the memory there is."""
-        intercept = self._settings.fit_intercept
-        needed = size_in_bytes(reader.width, intercept, n_classes, self._members(reader, n_classes))
-        if needed > memory():
-            raise TooLarge(
-                f"{reader.width + intercept} columns and {n_classes} classes need {needed / 2**30:,.1f} GiB, and this "
-                f'machine has {memory() / 2**30:,.1f}. Leave radii="auto", which has as many members as pay; or give '
-                "fewer columns (lower max_categories), or fewer classes. Nothing was learned from this call."
-            )
+    def _forecast_of_one(self, x: Any) -> Array:
+        row = self._encoder.encode_one(x) if "state_" in self.__dict__ else None
+        if row is None:
+            return self._forecasts(as_rows(self, x))
+        self._require_class()
+        said = np.empty((1, self.state_.slots.size))
+        self._forecast(row, said)
+        return said.take(self._slots.by_class(), axis=1)
 
     # ------------------------------------------------------------------ regret
 
     @property
     def competes_with(self) -> Competition:
         """The best weights in a ball, on the rescaled rows, under the log loss."""
-        sizes = self._constants.members.radii if hasattr(self, "_constants") else np.array(RADII)
-        largest = float(sizes.max()) if sizes.size else RADII[-1]
-        if hasattr(self, "classes_") and self._n_classes > 2:
-            return Competition("softmax", RowBall(largest))
-        return Competition("logistic", Ball(2.0 * largest))
+        radii = self._constants.members.radii if hasattr(self, "_constants") else np.array(RADII)
+        return regret.competition(radii, self._n_classes if hasattr(self, "classes_") else 2)
 
     def _for_comparators(self, X: Any) -> Any:
-        """The rows as they were rescaled, X being all that were learned from, in their order."""
-        block = self._read_unlearned(X)
-        table = block.rows(slice(0, len(block)), self._reader)
+        """The rows as they were rescaled; X must be all rows learned so far, in their order."""
+        block = self._encoder.encode_unlearned(self._take_rows(X))
+        table = block.rows(slice(0, len(block)), self._encoder.schema)
         rescaled = np.empty((len(table), self.state_.tables.shape[3]))
         rescale(np.zeros_like(self.state_.moments), table, np.ones(len(table)), rescaled)
         return rescaled
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
-        r"""An upper bound on the regret so far, on the rescaled rows, against the class (or weights of a given norm).
+        """An upper bound on the regret so far, on the rescaled rows, against the class (or weights of a given norm).
 
-        For each member, its own certificate plus what the mixture has suffered more than it; the least of these.
-        AIOLI's and FOLKLORE's are from their quadratics, AdaGrad's from the sum of its gradients.
+        It is the least over the members of their own certificate plus the mixture's loss minus theirs.
         """
         check_is_fitted(self, "state_")
-        state, m = self.state_, self._constants.members
-        two = self._n_classes == 2
-        domain = self.competes_with.domain
-        largest = domain.largest_norm(self._n_classes)
-        size = largest
-        if comparator_norm is not None:
-            size = validate.positive("comparator_norm", comparator_norm, zero=True)
-        if size > largest * (1 + 1e-12):
-            raise NoCertificate(f"a comparator of norm {size:.4g} lies outside {domain}: give larger radii.")
-        lead = float(state.tally[LOSS]) - state.losses  # over each member
-        found = []
-        for i, radius in enumerate(m.radii):
-            reach = 2.0 * radius if two else radius  # of a row, or of the margin's weights
-            inside = size <= reach if comparator_norm is not None else radius == m.radii.max()
-            if inside and has_digits(state.P[i], state.tallies[i]):
-                lam = (0.5 if two else 1.0) * m.regularization[i]
-                excess = state.tallies[i, EXCESS] + allowance(state.P[i], state.tallies[i])
-                found.append(lam * size**2 + excess + lead[i])
-        first = len(m.radii) + len(m.newton)
-        for i in range(len(m.rates)):
-            gradients = state.tables[i, GRADIENTS]
-            if comparator_norm is None and not two:
-                steepest = float(np.linalg.norm(gradients, axis=1).sum()) * float(m.radii.max(initial=0.0) or RADII[-1])
-            else:
-                steepest = float(np.linalg.norm(gradients)) * size
-            found.append(state.slopes[i] + steepest + lead[first + i])
-        return float(min(found))
+        return regret.certificate(self.state_, self._constants.members, comparator_norm)
 
     def regret_bound(self, n: int | None = None) -> float:
-        """AIOLI's theorem on the rescaled rows, plus what mixing costs; for two classes."""
+        """AIOLI's theorem on the rescaled rows plus the cost of mixing; for two classes."""
         check_is_fitted(self, "state_")
-        state, m = self.state_, self._constants.members
-        require_unit_weights(state.tally)
-        if self._n_classes > 2 or not len(m.radii):
-            raise NoBound("the theorem is for two classes, with radii; regret_certificate() says what the regret is.")
-        rows = int(state.tally[ROWS]) if n is None else n
-        radius, R = float(m.radii.max()), float(state.tally[WIDEST])
-        theorem = bounds.aioli(
-            rows,
-            n_features=state.tables.shape[3],
-            radius=2.0 * radius,
-            feature_bound=R,
-            regularization=0.5 * float(m.regularization[m.radii.argmax()]),
-            curvature=float(kappa(SHARP, 0.0, radius * R, 2)),
-            virtual_weight=VIRTUAL_WEIGHT,
-        )
-        mixing = math.log(m.count) + (math.log(rows + 1.0) if self._constants.tracks else 0.0)
-        return theorem + mixing + (math.log(2.0) if self._open else 0.0)
+        return regret.bound(self.state_, self._constants, n, self._open)
 
-    # ------------------------------------------------------------------ at one glance
+    # ------------------------------------------------------------------ inspection
+
+    @property
+    def column_kinds_(self) -> tuple[str, ...]:
+        """For each column of the input "number", "category", or "unknown" as long as no value was learned."""
+        check_is_fitted(self, "state_")
+        return self._encoder.schema.kinds
 
     @property
     def weights_(self) -> Array:
-        """Of the members in the mixture, in the order of `members_`; they sum to 1."""
+        """The weights of the members in the mixture, in the order of `members_`; they sum to 1."""
         check_is_fitted(self, "state_")
         weights: Array = np.exp(self.state_.log_weight)
         return weights / weights.sum()
 
     @property
     def members_(self) -> list[str]:
-        """What is mixed, as people would call it."""
+        """A description of each member of the mixture."""
         check_is_fitted(self, "state_")
-        return report.names(self)
+        return members.names(self._constants.members, self._n_classes)
 
     def report(self) -> str:
-        """Rows, classes, log loss, Brier score, calibration error, certificate, and the members that lead: a table."""
+        """A table of rows, classes, log loss, Brier score, calibration error, certificate and leading members."""
         check_is_fitted(self, "state_")
-        return report.of(self)
+        return report.describe(self)
+
+
+class PartPlay:
+    """What `core.blocks.Block` is to learners of numbers: the rows of one call, and how many of them are learned."""
+
+    def __init__(self, learner: OnlineLogisticRegression, part: Part, out: Array) -> None:
+        self.learner, self.part, self.out = learner, part, out
+        self.n, self.weight = len(part.block), part.weight
+        self.at = 0
+
+    def learn_to(self, stop: int) -> None:
+        """Learn the next rows, up to `stop` of this call."""
+        for segment in self.part.segments(self.at, stop):
+            for rows in self.learner._learn_segment(segment, self.part, self.out):
+                self.at = rows
+
+    def results(self) -> tuple[Array, Array]:
+        """Logits and targets of all rows, columns in the order of `classes_`."""
+        columns = self.learner._slots.by_class()
+        targets = self.part.targets.rows(slice(0, len(self.out)), self.out.shape[1])
+        return self.out[:, columns], targets[:, columns]

@@ -1,16 +1,22 @@
-r"""Mixing forecasts: the weighted mean of probabilities, with weights in proportion to exp(-loss).
+r"""The mixture of members: the weighted mean of their probabilities, with weights proportional to exp(-loss).
 
-The log loss is 1-mixable: the mixture suffers :math:`-\ln\sum_i v_i p_i(y)`, with weights v, and after
-:math:`v_i \leftarrow v_i p_i(y)`, made to sum to 1, the losses telescope to at most :math:`\min_i L_i + \ln N`. For a
-soft label :math:`\prod_k p_k^{y_k}` is concave in p, so the same holds.
+The log loss is 1-mixable: the mixture with weights v has loss :math:`-\ln\sum_i v_i p_i(y)`, and after the update
+:math:`v_i \leftarrow v_i p_i(y)`, normalised, the losses telescope to at most :math:`\min_i L_i + \ln N`. For a soft
+label :math:`\prod_k p_k^{y_k}` is concave in p, so the same holds.
 
-To track change the weights are pulled to the uniform ones after row t, by 1/(t+1) (fixed share, with a share that
-falls): a member that was bad for long is never more than :math:`\ln(N(t+1))` away from being heard again.
+To track change, the weights move towards the uniform ones after row t, by 1/(t+1) (fixed share, with a share that
+decreases): the weight of a member that was bad for long stays above 1/(N(t+1)).
+
+`Mixture` in learners/ensembles has a kernel with the same purpose and different arithmetic. It mixes logarithms, so
+that a probability below 1e-300 keeps its digits whatever learners it holds; this takes N K more exponentials and N more
+logarithms per row. Here the probabilities themselves are mixed, which the Brier score needs anyway, and one that
+underflows counts as 1e-300. `Mixture` also has priors and a constant share.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,16 +25,22 @@ from regretless.core.scores import score_row
 from regretless.core.tally import ROWS, record
 from regretless.core.types import Array
 
-LEAST = 1e-300  # a probability that underflowed
+LEAST = 1e-300  # replaces a probability that underflowed
+
+
+class MixtureState(NamedTuple):
+    """The part of a state that the mixture updates."""
+
+    log_weight: Array  # (N,) up to a constant
+    losses: Array  # (N,) total log loss of each member
+    scores: Array  # see core/scores.py
+    bins: Array
+    tally: Array
 
 
 @kernel
 def mix(
-    log_weight: Array,
-    losses: Array,
-    scores: Array,
-    bins: Array,
-    tally: Array,
+    state: MixtureState,
     logits: Array,
     Y: Array,
     weight: Array,
@@ -37,18 +49,20 @@ def mix(
     reserves: bool,
     out: Array,
 ) -> None:
-    """Mix the logits (N, n, K) of members into log probabilities `out`, row by row, and learn the weights.
+    """Mix the members' logits (N, n, K) into log probabilities `out`, row by row, and update the weights.
 
-    `reserves` says that 1/(t+2)^2 of row t's probability is kept for labels never seen: less than ln 2 in all.
+    `sizes` are the norms of the rows. `shares` turns fixed share on. `reserves` says that row t keeps 1/(t+2)^2 of its
+    probability for labels never seen, which costs less than ln 2 in total.
     """
+    log_weight, losses, tally = state.log_weight, state.losses, state.tally
     N, n, K = logits.shape
-    p, mixture, suffered, portion = np.empty((N, K)), np.empty((n, K)), np.empty(N), np.empty(N)
+    p, mixture, loss_of, portion = np.empty((N, K)), np.empty((n, K)), np.empty(N), np.empty(N)
     for t in range(n):
         portions(log_weight, portion)
         for k in range(K):
             mixture[t, k] = 0.0
         for i in range(N):
-            suffered[i] = suffer(logits, Y, i, t, p)
+            loss_of[i] = member_loss(logits, Y, i, t, p)
             for k in range(K):
                 mixture[t, k] += portion[i] * p[i, k]
         loss = 0.0
@@ -57,14 +71,14 @@ def mix(
             loss -= Y[t, k] * out[t, k]
         if weight[t] == 0.0:
             continue
-        score_row(mixture, Y, t, False, scores, bins)
+        score_row(mixture, Y, t, False, state.scores, state.bins)
         if reserves:
             loss -= math.log1p(-reserve(tally[ROWS]))
         record(tally, weight[t], weight[t] * loss, 0.0, sizes[t])
         top = -math.inf
         for i in range(N):
-            losses[i] += weight[t] * suffered[i]
-            log_weight[i] -= weight[t] * suffered[i]
+            losses[i] += weight[t] * loss_of[i]
+            log_weight[i] -= weight[t] * loss_of[i]
             top = max(top, log_weight[i])
         for i in range(N):
             log_weight[i] -= top
@@ -77,7 +91,7 @@ def mix(
 
 @kernel
 def blend(log_weight: Array, logits: Array, out: Array) -> None:
-    """What `mix` says of a block, all by the same weights."""
+    """The forecasts of `mix` for a block, all with the same weights."""
     N, n, K = logits.shape
     p, portion, none = np.empty((N, K)), np.empty(N), np.zeros((n, K))
     portions(log_weight, portion)
@@ -85,7 +99,7 @@ def blend(log_weight: Array, logits: Array, out: Array) -> None:
         for k in range(K):
             out[t, k] = 0.0
         for i in range(N):
-            suffer(logits, none, i, t, p)
+            member_loss(logits, none, i, t, p)
             for k in range(K):
                 out[t, k] += portion[i] * p[i, k]
         for k in range(K):
@@ -94,7 +108,7 @@ def blend(log_weight: Array, logits: Array, out: Array) -> None:
 
 @inlined_kernel
 def portions(log_weight: Array, portion: Array) -> None:
-    """The weights, which sum to 1."""
+    """The weights, normalised to sum to 1."""
     total = 0.0
     for i in range(portion.size):
         portion[i] = math.exp(log_weight[i])
@@ -104,8 +118,8 @@ def portions(log_weight: Array, portion: Array) -> None:
 
 
 @inlined_kernel
-def suffer(logits: Array, Y: Array, i: int, t: int, p: Array) -> float:
-    """The log loss of member i on row t, and its probabilities in p[i]."""
+def member_loss(logits: Array, Y: Array, i: int, t: int, p: Array) -> float:
+    """The log loss of member i on row t; its probabilities are written to p[i]."""
     K = p.shape[1]
     top = logits[i, t, 0]
     for k in range(1, K):
@@ -123,5 +137,23 @@ def suffer(logits: Array, Y: Array, i: int, t: int, p: Array) -> float:
 
 @kernel
 def reserve(rows: float) -> float:
-    """The probability kept for a label never seen, once so many rows were learned."""
+    """The probability kept for a label never seen, after so many rows were learned."""
     return 1.0 / ((rows + 2.0) * (rows + 2.0))
+
+
+def write_forecasts(said: Array, named: int, rows_before: float, weight: Array, out: Array) -> None:
+    """Copy the log probabilities of a block, (n, slots), to `out`, which may have more columns than there were names.
+
+    The first `named` columns had a class when the rows were forecast. The others share the probability kept for labels
+    never seen; `rows_before` rows had been learned before the block.
+    """
+    out[:, :named] = said[:, :named]
+    unnamed = out.shape[1] - named
+    if not unnamed:
+        return
+    if named < said.shape[1]:  # among the classes named alone
+        out[:, :named] -= np.logaddexp.reduce(said[:, :named], axis=1, keepdims=True)
+    learned = rows_before + np.cumsum(weight > 0.0) - (weight > 0.0)
+    kept = 1.0 / (learned + 2.0) ** 2
+    out[:, :named] += np.log1p(-kept)[:, None]
+    out[:, named:] = np.log(kept / unnamed)[:, None]

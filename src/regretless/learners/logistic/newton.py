@@ -1,25 +1,27 @@
-r"""Members that take Newton steps: weights for every class, and a matrix for every class.
+r"""Newton members: one weight vector and one matrix per class.
 
 Class k has weights :math:`w_k` and :math:`P_k \approx A_k^{-1}`, :math:`A_k = \lambda I + \kappa \sum p_k(1-p_k) xx^T`:
 the Hessian of the log loss without the blocks between classes, so a row costs :math:`K d^2` and not :math:`K^3 d^2`.
-The step is implicit: the new weights minimise the row's own loss plus their distance from the old ones in the norm of
-A, and not a linearisation of it,
+The step is implicit: the new weights minimise the row's own loss, not a linearisation of it, plus their distance from
+the old weights in the norm of A,
 
 .. math:: z_k = m_k + q_k\,(y_k - p_k), \qquad w_k \leftarrow w_k + (y_k - p_k)\,P_kx, \qquad p = \mathrm{softmax}(z)
 
-with m the logits before, z those after and :math:`q_k = x^TP_kx`. So no step overshoots, whatever lambda is. A kappa
-below 1 forgets how sure it was: it learns longer, which suits nearly separable streams and changing ones.
+with m the logits before the step, z those after it and :math:`q_k = x^TP_kx`. No step overshoots, whatever lambda is. A
+kappa below 1 understates the curvature: the member keeps learning for longer, which suits nearly separable streams and
+changing ones.
 
-Two classes have :math:`w_1 = -w_0` and the same matrix, so one is kept: that of the margin :math:`w_1 - w_0`, with
-:math:`P = P_0 + P_1`.
+Two classes have :math:`w_1 = -w_0` and the same matrix, so one of each is stored: that of the margin :math:`w_1 - w_0`,
+with :math:`P = P_0 + P_1`.
 
-To forget, P goes back towards where it started before every row: P <- rho P + (1 - rho) P_start, rho < 1. What was
-learned long ago is then no longer sure, and P stays well conditioned.
+A forgetful member moves P towards its starting value before every row: P <- rho P + (1 - rho) P_start, rho < 1. What
+was learned long ago becomes uncertain again, and P stays well conditioned.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,10 +29,18 @@ from regretless.core.jit import kernel, summing_kernel
 from regretless.core.links import softmax
 from regretless.core.types import Array
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
-from regretless.learners.second_order.surrogate import Four, flush_one, fold_four, fold_one, four_pay, in_four, put_back
+from regretless.learners.second_order.surrogate import Four, end_fold, flush_one, fold_one, fold_row, four_pay, in_four
 
-CLOSE = 1e-6  # a Newton step that moves no two logits apart by more leaves an error of its square
+CLOSE = 1e-6  # a Newton step that changes no difference of logits by more leaves an error of its square
 MOST_STEPS = 100
+
+
+class Step(NamedTuple):
+    """The constants of one member."""
+
+    kappa: float  # factor of the curvature
+    lam: float  # lambda, the prior
+    rho: float  # what is kept of P per row; 1 forgets nothing
 
 
 def first_variance(regularization: Array, n_classes: int) -> Array:
@@ -39,16 +49,18 @@ def first_variance(regularization: Array, n_classes: int) -> Array:
 
 
 @kernel
-def run(
-    P: Array, w: Array, kappa: float, lam: float, rho: float, X: Array, Y: Array, weight: Array, out: Array
-) -> None:
-    """One member over a block: `out` are the logits forecast. P is (K, d, d) and w (K, d), or of length 1 for K = 2."""
+def run(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: Array) -> None:
+    """Play a block with one member; `out` holds the logits forecast.
+
+    P is (K, d, d) and w (K, d); for K = 2 their first axis has length 1.
+    """
     if Y.shape[1] == 2:
-        if rho == 1.0 and four_pay(w.shape[1], X.shape[0]):
-            run_margin(P[0], w[0], kappa, lam, rho, X, Y, weight, in_four(P[0]), out)
+        if step.rho == 1.0 and four_pay(w.shape[1], X.shape[0]):
+            run_margin(P[0], w[0], step, X, Y, weight, in_four(P[0]), out)
         else:
-            run_margin(P[0], w[0], kappa, lam, rho, X, Y, weight, None, out)
+            run_margin(P[0], w[0], step, X, Y, weight, None, out)
         return
+    kappa, lam, rho = step
     K, d = w.shape
     V, U = np.empty((K, d)), np.zeros((K, d))
     m, q, z, p = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
@@ -72,25 +84,17 @@ def run(
 
 @kernel
 def run_margin(
-    P: Array,
-    w: Array,
-    kappa: float,
-    lam: float,
-    rho: float,
-    X: Array,
-    Y: Array,
-    weight: Array,
-    four: Four | None,
-    out: Array,
+    P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, four: Four | None, out: Array
 ) -> None:
-    """`run` for two classes: one matrix, of the margin. `four`: see AIOLI's `run`; `forget` wants all of P in one."""
+    """`run` for two classes: one matrix, that of the margin.
+
+    `four`: see `fold_row`; `forget` needs all of P in one array.
+    """
+    kappa, lam, rho = step
     v, u = np.empty(w.size), np.zeros(w.size)
     for t in range(X.shape[0]):
         c = weight[t]
-        if four is None:
-            m, _ = fold_one(P, u, w, X, t, v)
-        else:
-            m, _ = fold_four(P, four, u, w, X, t, v)
+        m, _ = fold_row(P, four, u, w, X, t, v)
         if rho < 1.0 and c != 0.0:
             forget(P, v, X, t, rho, 2.0 / lam)
         q = variance(v, X, t)
@@ -103,24 +107,7 @@ def run_margin(
         _, tanh = solve_margin(pulled, tanh_of_half(pulled), 0.5 * c * q)
         p = 0.5 + 0.5 * tanh
         learn(w, v, u, q, c * (Y[t, 1] - p), 0.5 * c * kappa * p * (1.0 - p))
-    if four is not None:
-        put_back(P, four)
-    flush_one(P, u)
-
-
-@kernel
-def forecast_block(w: Array, X: Array, out: Array) -> None:
-    """The logits of a block of rows, all from the same weights: the sums of `fold_one` without P."""
-    C, d = w.shape
-    for t in range(X.shape[0]):
-        for k in range(C):
-            m = 0.0
-            for j in range(d):
-                m += w[k, j] * X[t, j]
-            out[t, k] = m
-        if C == 1:
-            m = out[t, 0]
-            out[t, 0], out[t, 1] = -0.5 * m, 0.5 * m
+    end_fold(P, four, u)
 
 
 @summing_kernel
@@ -134,7 +121,7 @@ def variance(v: Array, X: Array, t: int) -> float:
 
 @kernel
 def learn(w: Array, v: Array, u: Array, q: float, step: float, bend: float) -> None:
-    """w += step P x, and u so that P - u u^T is the inverse of A + bend x x^T; v = P x."""
+    """w += step P x, and u such that P - u u^T is the inverse of A + bend x x^T; v = P x."""
     root = math.sqrt(bend / (1.0 + bend * q))
     for i in range(w.size):
         w[i] += step * v[i]
@@ -155,8 +142,8 @@ def forget(P: Array, v: Array, X: Array, t: int, rho: float, first: float) -> No
 def settle(m: Array, q: Array, weight: float, y: Array, z: Array, p: Array) -> None:
     r"""The root z of z = m + weight q (y - softmax(z)), entry by entry, and p = softmax(z).
 
-    It is the least point of :math:`\sum_k (z_k - m_k - c q_k y_k)^2/(2cq_k) + lse(z)`. Newton, whose system is diagonal
-    but for one vector; the length of a step is the one that FTRL's refit takes, with which the function falls.
+    z minimises :math:`\sum_k (z_k - m_k - c q_k y_k)^2/(2cq_k) + lse(z)`. This is Newton's method, whose system is
+    diagonal plus rank one; the step length is that of FTRL's refit, with which the function decreases.
     """
     K = m.size
     move = np.empty(K)

@@ -1,13 +1,13 @@
-r"""Features in any unit: each is standardised on line, by what was seen of it so far.
+r"""Features in any unit: each is standardised online, from the values seen so far.
 
 An entry x of a row becomes
 
 .. math:: z = \mathrm{clip}_{\pm 4}\,\frac{x - \bar x}{s}, \qquad
           s^2 = \frac1c \left(\sum_{i \le c} (x_i - \bar x)^2 + \frac{c}{c+1}(x - \bar x)^2\right),
 
-with the mean and the sum over the c values learned before. The second term is x itself: the row is known when it is
-forecast, its label is not, so the game stays honest; and it keeps the first rows, and an outlier, within
-:math:`|z| \le \sqrt{c+1}`. Columns that never changed give 0, and so does a missing value, which is the mean.
+with the mean and the sum over the c values learned before. The second term is that of x itself. The row is known when
+it is forecast and its label is not, so no label leaks; and the term keeps the first rows, and an outlier, within
+:math:`|z| \le \sqrt{c+1}`. A column that never changed gives 0, and so does a missing value, which counts as the mean.
 Multiplying a column by a number, or adding one to it, changes nothing but the rounding.
 """
 
@@ -19,16 +19,15 @@ from regretless.core.deviations import joined, standardised
 from regretless.core.jit import kernel
 from regretless.core.types import Array
 
-FARTHEST = (
-    4.0  # standard deviations; on heavy-tailed columns this forecasts better than letting rows through as they are
-)
-# The rows of `moments` (3, d): values seen, their mean, the sum of squared deviations (as spread.py keeps it)
+LARGEST = 1e150  # the largest value of a feature: its square is finite
+FARTHEST = 4.0  # standard deviations; on heavy-tailed columns clipping forecasts better than leaving rows as they are
+# The rows of `moments` (3, d): values seen, their mean, the sum of squared deviations (stored as in core/deviations.py)
 COUNT, MEAN, SQUARE = range(3)
 
 
 @kernel
 def rescale(moments: Array, X: Array, weight: Array, out: Array) -> None:
-    """Standardise a block into `out`, whose columns beyond X become 1. Rows of weight 0 are not learned from."""
+    """Standardise a block into `out`, whose columns beyond X become 1. Rows of weight 0 leave the moments unchanged."""
     d = X.shape[1]
     for t in range(X.shape[0]):
         for j in range(d):

@@ -1,49 +1,55 @@
-"""What OnlineLogisticRegression has learned, and how it grows: a class more, or a column more."""
+"""What OnlineLogisticRegression has learned, and how that grows by a class or by a column."""
 
 from __future__ import annotations
 
 import math
+import os
 from typing import NamedTuple
 
 import numpy as np
 
 from regretless.core import state_checks
+from regretless.core.errors import TooLarge
 from regretless.core.scores import N_SCORED, new_scores
 from regretless.core.tally import ROWS, TALLIES
 from regretless.core.types import Array
 from regretless.learners.logistic import newton
 from regretless.learners.logistic.adagrad import GRADIENTS, SQUARES, WEIGHTS
 from regretless.learners.logistic.members import Members
-from regretless.learners.logistic.reading import LARGEST
-from regretless.learners.logistic.scaling import COUNT
+from regretless.learners.logistic.scaling import COUNT, LARGEST, rescale
 from regretless.learners.second_order.rounding import ROOT, SUMS, check_matrix
 
 
 class LogisticState(NamedTuple):
-    """Members lie along the first axis. Slots are classes in the order of their first sight, two at least."""
+    """Everything learned. Members lie along the first axis.
+
+    A slot is the position of a class in these arrays: classes get slots in the order in which they appear, and there
+    are at least two slots. Below, K is the number of slots, r = K - 1, d the number of encoded columns, and d' the same
+    with the intercept.
+    """
 
     moments: Array  # (3, d) of the columns: see scaling.py
-    P: Array  # (M, r d', r d') of AIOLI or FOLKLORE, d' = d + 1 with the intercept
+    P: Array  # (M, r d', r d') of the certified members, AIOLI or FOLKLORE
     w: Array  # (M, r d')
     tallies: Array  # (M, SUMS)
-    matrices: Array  # (N, K, d', d') of Newton's members; (N, 1, d', d') for two classes
+    matrices: Array  # (N, K, d', d') of the Newton members; (N, 1, d', d') for two classes
     weights: Array  # (N, K, d')
-    tables: Array  # (R, 3, K, d') of AdaGrad's: see adagrad.py
-    slopes: Array  # (R,) the sums of g.w
-    log_weight: Array  # (members,) of the mixture, up to a constant
-    losses: Array  # (members,) suffered
-    slots: Array  # (K,) the place of each slot's class in `classes_`; -1 where no class has it yet
-    scores: Array  # see scores.py
+    tables: Array  # (R, 3, K, d') of the AdaGrad members: see adagrad.py
+    slopes: Array  # (R,) their sums of g.w
+    log_weight: Array  # (members,) in the mixture, up to a constant
+    losses: Array  # (members,) total log loss
+    slots: Array  # (K,) for each slot the index of its class in `classes_`; -1 where no class has the slot yet
+    scores: Array  # see core/scores.py
     bins: Array
     tally: Array
 
 
 def start(n_columns: int, intercept: bool, n_classes: int, members: Members) -> LogisticState:
-    """Nothing learned yet."""
+    """The state before the first row."""
     d = n_columns + intercept
     M, N, R = len(members.radii), len(members.newton), len(members.rates)
     C, r = n_classes if n_classes > 2 else 1, n_classes - 1
-    # AIOLI's lambda is of the margin's weights, sqrt(2) times longer than the reduced ones: see `with_class`
+    # AIOLI's lambda is that of the margin's weights, sqrt(2) times longer than the reduced ones: see `_with_class`
     regularization = members.regularization / (2.0 if n_classes == 2 else 1.0)
     variance = newton.first_variance(members.newton[:, 1], n_classes)
     scores, bins = new_scores()
@@ -56,8 +62,8 @@ def start(n_columns: int, intercept: bool, n_classes: int, members: Members) -> 
         weights=np.zeros((N, C, d)),
         tables=np.zeros((R, 3, C, d)),
         slopes=np.zeros(R),
-        log_weight=np.zeros(members.count),
-        losses=np.zeros(members.count),
+        log_weight=np.zeros(members.total),
+        losses=np.zeros(members.total),
         slots=np.full(n_classes, -1.0),
         scores=scores,
         bins=bins,
@@ -66,23 +72,47 @@ def start(n_columns: int, intercept: bool, n_classes: int, members: Members) -> 
 
 
 def _multiples(factors: Array, size: int) -> Array:
-    """Multiples of the identity, (len(factors), size, size): no more is allocated."""
+    """Multiples of the identity, (len(factors), size, size), without a temporary array of that size."""
     found = np.zeros((len(factors), size, size))
     found[:, np.arange(size), np.arange(size)] = factors[:, None]
     return found
 
 
-def size_in_bytes(n_columns: int, intercept: bool, n_classes: int, members: Members) -> int:
-    """What a state takes."""
+# ---------------------------------------------------------------------- size
+
+
+def size(n_columns: int, intercept: bool, n_classes: int, members: Members) -> int:
+    """How many numbers the arrays of a state hold that grow with columns and classes."""
     d = n_columns + intercept
     M, N, R = len(members.radii), len(members.newton), len(members.rates)
     C, r = n_classes if n_classes > 2 else 1, n_classes - 1
-    numbers = M * (r * d) * (r * d + 1) + N * C * d * (d + 1) + R * 3 * C * d + 3 * d + n_classes
-    return numbers * np.dtype(np.float64).itemsize
+    return M * (r * d) * (r * d + 1) + N * C * d * (d + 1) + R * 3 * C * d + 3 * n_columns + n_classes
+
+
+def memory() -> float:
+    """The machine's memory in bytes; infinity where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return math.inf
+
+
+def require_memory(n_columns: int, intercept: bool, n_classes: int, members: Members) -> None:
+    """Refuse a state that does not fit into memory, before it is allocated."""
+    needed = size(n_columns, intercept, n_classes, members) * np.dtype(np.float64).itemsize
+    if needed > memory():
+        raise TooLarge(
+            f"{n_columns + intercept} columns and {n_classes} classes need {needed / 2**30:,.1f} GiB, and this machine "
+            f'has {memory() / 2**30:,.1f}. Leave radii="auto", which drops members that are too large, or use fewer '
+            "columns (lower max_categories) or fewer classes. Nothing was learned from this call."
+        )
+
+
+# ---------------------------------------------------------------------- files
 
 
 def check(state: LogisticState, members: Members) -> None:
-    """Refuse a state that no game of these members can have led to."""
+    """Refuse a state that no run with these members can have led to."""
     rows, n_classes = float(state.tally[ROWS]), state.slots.size
     state_checks.tally(state.tally)
     for member in state.tallies:
@@ -100,18 +130,46 @@ def check(state: LogisticState, members: Members) -> None:
     state_checks.log_weights("log_weight", state.log_weight, mixed=False)
     state_checks.within("losses", state.losses, -state_checks.ROUNDING, math.inf)
     most = rows + state_checks.ROUNDING
-    state_checks.require(state.scores[N_SCORED] == rows, "scores are of other rows")
+    state_checks.require(state.scores[N_SCORED] == rows, "scores count other rows")
     state_checks.within("scores", state.scores[1:], -state_checks.ROUNDING, 2.0 * most)
     state_checks.whole("bins", state.bins[:, 0], rows)
-    state_checks.require(state.bins[:, 0].sum() == rows, "bins are of other rows")
+    state_checks.require(state.bins[:, 0].sum() == rows, "bins count other rows")
     state_checks.within("bins", state.bins, -state_checks.ROUNDING, most)
 
 
-def kept(state: LogisticState, before: Members, after: Members) -> LogisticState:
-    """The state without the members that are too dear now: the weights of the others grow in proportion."""
+# ---------------------------------------------------------------------- growth
+
+
+def add_class(state: LogisticState, before: Members, after: Members, row: Array) -> LogisticState:
+    """The state with one more slot, for a class that appears in this encoded row, (1, d).
+
+    `before` and `after` are the members for the old and for the new number of classes.
+    """
+    x = np.empty((1, state.tables.shape[3]))
+    rescale(state.moments.copy(), row, np.zeros(1), x)
+    return _with_class(_kept(state, before, after), after, x[0])
+
+
+def add_columns(state: LogisticState, before: Members, after: Members, n_columns: int, seen: Array) -> LogisticState:
+    """The state for `n_columns` encoded columns.
+
+    `seen` has one entry per new column: the number of rows so far in which it had a value, which was 0.
+    """
+    if state.tally[ROWS] == 0.0:
+        return start(n_columns, _has_intercept(state), state.slots.size, after)._replace(slots=state.slots)
+    return _with_columns(_kept(state, before, after), after, seen) if seen.size else state
+
+
+def _has_intercept(state: LogisticState) -> bool:
+    """Whether the members have one more weight than there are encoded columns."""
+    return state.tables.shape[3] > state.moments.shape[1]
+
+
+def _kept(state: LogisticState, before: Members, after: Members) -> LogisticState:
+    """The state without the members that are now too expensive; the weights of the others grow in proportion."""
     M, N = len(after.radii), len(after.newton)
     first = len(before.radii)
-    stay = np.r_[0:M, first : first + N, first + len(before.newton) : before.count]
+    stay = np.r_[0:M, first : first + N, first + len(before.newton) : before.total]
     return state._replace(
         P=state.P[:M],
         w=state.w[:M],
@@ -123,17 +181,17 @@ def kept(state: LogisticState, before: Members, after: Members) -> LogisticState
     )
 
 
-def with_class(state: LogisticState, members: Members, x: Array, intercept: bool) -> LogisticState:
-    """The state with one slot more, for a class that row x brings.
+def _with_class(state: LogisticState, members: Members, x: Array) -> LogisticState:
+    """The state with one more slot, for a class that appears in the rescaled row x.
 
-    What was learned stays as it was: the losses so far were among the classes of their time, which the new weights do
-    not enter, so their quadratics have neither slope nor curvature there. AIOLI and FOLKLORE begin the new class at 0;
-    Newton's and AdaGrad's members, where an intercept can say so, as a class that is met once in the rows so far.
+    What was learned does not change: the losses so far were among the classes known at the time and do not depend on
+    the new weights, so their quadratics have neither slope nor curvature there. AIOLI and FOLKLORE start the new class
+    at 0. The Newton and AdaGrad members, where there is an intercept, start it as a class seen once in the rows so far.
     """
-    K, d = state.slots.size, state.tables.shape[3]
+    K, d, intercept = state.slots.size, state.tables.shape[3], _has_intercept(state)
     P, w = state.P, state.w
     matrices, weights, tables = state.matrices, state.weights, state.tables
-    if K == 2:  # from the margin m to reduced coordinates, m / sqrt(2), and to a matrix and weights a class
+    if K == 2:  # from the margin m to reduced coordinates, m / sqrt(2), and to one matrix and weight vector per class
         P, w = P * _power(0.5, state)[:, None, None], w / math.sqrt(2.0)
         matrices = np.repeat(matrices / 2.0, 2, axis=1)
         weights = np.concatenate([-weights, weights], axis=1) / 2.0
@@ -145,10 +203,10 @@ def with_class(state: LogisticState, members: Members, x: Array, intercept: bool
         P=_bordered(P, d, _power(1.0 / members.regularization, state)),
         w=np.pad(w, ((0, 0), (0, d))),
         matrices=np.concatenate([matrices, _multiples(variance, d)[:, None]], axis=1),
-        weights=_met_once(weights, x, state.tally[ROWS], intercept),
+        weights=_seen_once(weights, x, state.tally[ROWS], intercept),
         tables=np.stack(
             [
-                _met_once(tables[:, WEIGHTS], x, state.tally[ROWS], intercept),
+                _seen_once(tables[:, WEIGHTS], x, state.tally[ROWS], intercept),
                 *(np.pad(tables[:, part], ((0, 0), (0, 1), (0, 0))) for part in (SQUARES, GRADIENTS)),
             ],
             axis=1,
@@ -158,13 +216,13 @@ def with_class(state: LogisticState, members: Members, x: Array, intercept: bool
 
 
 def _power(variance: Array | float, state: LogisticState) -> Array:
-    """A factor of P, for each member that has one, or of the root that is kept in its place."""
+    """A factor of P, one per certified member, or its square root where a root of P is stored."""
     found: Array = np.where(state.tallies[:, ROOT] != 0.0, np.sqrt(variance), variance)
     return found
 
 
 def _bordered(P: Array, d: int, variance: Array) -> Array:
-    """P with d rows and columns more, a multiple of the identity."""
+    """P with d more rows and columns, a multiple of the identity."""
     size = P.shape[1]
     wider = np.zeros((len(P), size + d, size + d))
     wider[:, :size, :size] = P
@@ -172,25 +230,25 @@ def _bordered(P: Array, d: int, variance: Array) -> Array:
     return wider
 
 
-def _met_once(weights: Array, x: Array, rows: float, intercept: bool) -> Array:
-    """Weights (members, K, d) with one class more, of probability 1 in `rows` + 1 at x."""
+def _seen_once(weights: Array, x: Array, rows: float, intercept: bool) -> Array:
+    """Weights (members, K, d) with one more class, of probability 1 in `rows` + 1 at x."""
     new = np.zeros((len(weights), 1, x.size))
     if intercept:
         new[:, 0, -1] = np.logaddexp.reduce(weights @ x, axis=1) - math.log(rows + 1.0)
     return np.concatenate([weights, new], axis=1)
 
 
-def with_columns(state: LogisticState, members: Members, met: Array, intercept: bool) -> LogisticState:
-    """The state as it would be had more columns been there from the start.
+def _with_columns(state: LogisticState, members: Members, seen: Array) -> LogisticState:
+    """The state as it would be if the new columns had been there from the start, with 0 in every row that had a value.
 
-    `met` says in how many rows each of them had a value, which was 0: all so far for a category, none for a number.
+    A category has had a value in every row so far, and a late column of numbers in none.
     """
-    more, d = met.size, state.tables.shape[3]
+    more, d, intercept = seen.size, state.tables.shape[3], _has_intercept(state)
     old = np.r_[0 : d - intercept, d - intercept + more : d + more]  # the intercept stays last
     K = state.slots.size
     r = K - 1
     moments = np.pad(state.moments, ((0, 0), (0, more)))
-    moments[COUNT, d - intercept :] = met
+    moments[COUNT, d - intercept :] = seen
     fresh = start(d - intercept + more, intercept, K, members)
     M, rooted = len(state.P), state.tallies[:, ROOT] != 0.0
     fresh.P[rooted] = np.sqrt(fresh.P[rooted])

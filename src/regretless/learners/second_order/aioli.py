@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from threading import get_ident
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy import ndarray
@@ -13,6 +13,7 @@ from regretless.core import validate
 from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.learner import FLOAT
 from regretless.core.links import softmax_of_two
+from regretless.core.setting import Setting
 from regretless.core.tally import record
 from regretless.core.turns import WRITER, takes_its_turn, turn_of
 from regretless.core.types import Array
@@ -136,6 +137,12 @@ class AIOLI(SurrogateClassifier):
         self.virtual_weight = virtual_weight
         self.feature_bound = feature_bound
         self.precision = precision
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        B = setting.radius
+        two = setting.n_classes == 2
+        return {"AIOLI": cls(radius=B), "AIOLI, a = 1/2": cls(radius=B, virtual_weight=0.5)} if two else {}
 
     def _default_regularization(self, radius: float) -> float:
         return 1.0 / radius**2

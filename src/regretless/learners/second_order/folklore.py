@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Self
+
+from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
 from regretless.learners.second_order.learner import SurrogateClassifier
@@ -74,6 +77,10 @@ class FOLKLORE(SurrogateClassifier):
         self.curvature = curvature
         self.feature_bound = feature_bound
         self.precision = precision
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        return {"FOLKLORE": cls(radius=setting.radius)}
 
     def _default_regularization(self, radius: float) -> float:
         return 2.0 * (1.0 if self.feature_bound is None else self.feature_bound) / radius

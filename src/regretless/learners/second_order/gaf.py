@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Self
 
 import numpy as np
 
 from regretless.core import validate
 from regretless.core.errors import NoBound
+from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
 from regretless.learners.second_order.expectation import sobol_points
@@ -111,6 +113,10 @@ class GAF(SurrogateClassifier):
         self.random_state = random_state
         self.feature_bound = feature_bound
         self.precision = precision
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        return {"GAF": cls(radius=setting.radius)}
 
     @property
     def competes_with(self) -> Competition:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +14,7 @@ from regretless.core.interrupts import listen, uninterrupted
 from regretless.core.jit import kernel
 from regretless.core.learner import OnlineClassifier
 from regretless.core.links import softmax
+from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
@@ -123,6 +124,13 @@ class ONS(OnlineClassifier):
         self.gamma = gamma
         self.epsilon = epsilon
         self.feature_bound = feature_bound
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        field = {"ONS": cls(radius=setting.radius, feature_bound=setting.feature_bound)}
+        if setting.n_features * (setting.n_classes - 1) <= 200:  # its projections cost the cube of this
+            field["ONS, gamma = 1/4"] = cls(radius=setting.radius, gamma=0.25, epsilon=1.0)
+        return field
 
     def _prepare(self, n_features: int, n_classes: int) -> ONSConstants:
         B = validate.positive("radius", self.radius)

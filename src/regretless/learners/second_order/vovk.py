@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +13,7 @@ from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.learner import LARGEST_TARGET, OnlineRegressor
+from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
@@ -111,6 +112,11 @@ class VovkAzouryWarmuth(OnlineRegressor):
 
     def __init__(self, regularization: float = 1.0) -> None:
         self.regularization = regularization
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        two = setting.n_classes == 2
+        return {"Vovk-Azoury-Warmuth": cls(regularization=1 / setting.radius**2)} if two else {}
 
     def _prepare(self, n_features: int, n_classes: int) -> VovkConstants:
         return VovkConstants(validate.positive("regularization", self.regularization))

@@ -7,7 +7,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_regressor
@@ -92,11 +92,19 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     n_rows_: int
     n_rows_kept_: int
     _next_row: int  # the next to be kept, counted from 1
+    _learned: ClassVar[tuple[str, ...]] = ("_next_row",)
 
     def __init__(self, estimator: OnlineLearner, method: str = "random", random_state: int = 0) -> None:
         self.estimator = estimator
         self.method = method
         self.random_state = random_state
+
+    @classmethod
+    def _example(cls) -> Self:
+        """A small one that can be played."""
+        from regretless.learners.second_order.aioli import AIOLI
+
+        return cls(AIOLI())
 
     # ------------------------------------------------------------------ learning
 

@@ -1,0 +1,442 @@
+"""Encoder: rows in any form to a table of numbers, with categories and missing values.
+
+Arrays, CSR matrices, data frames and dictionaries are accepted. The layout of the table is that of `Schema`. A category
+beyond `max_categories` has no column: its row has zeros in the columns of the others.
+
+A block of rows is encoded in one go, and `Block.growth` says at which rows the schema grows. Rows of weight 0 and bad
+rows add nothing to the schema. So the result does not depend on how the rows are cut into blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from regretless.core.errors import BadRow
+from regretless.core.inputs import as_block, as_floats, has_names, in_rows, is_missing, plain_list, readable_rows
+from regretless.core.learner import is_plain_row
+from regretless.core.state_checks import require
+from regretless.core.types import Array
+from regretless.core.validate import largest_square, writable
+from regretless.learners.logistic.scaling import LARGEST
+from regretless.learners.logistic.schema import CATEGORY, NUMBER, UNKNOWN, Schema
+from regretless.learners.logistic.settings import Settings
+from regretless.learners.logistic.tables import (
+    NUMBERS,
+    Columns,
+    Dictionaries,
+    Table,
+    as_number_or_inf,
+    frame_columns,
+    missing,
+)
+
+
+class Fault(NamedTuple):
+    """A value that cannot be learned from: its row, its input column, and what is wrong with it."""
+
+    row: int
+    column: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Encoded rows, with the columns of everything that appears in them."""
+
+    table: Any  # an array, or a CSR matrix without the indicators
+    bad: np.ndarray  # which rows cannot be learned from
+    fault: Fault | None  # the first reason
+    growth: list[tuple[int, Schema]]  # the rows at which the schema grows, and the schema from there on
+
+    def __len__(self) -> int:
+        return int(self.table.shape[0])
+
+    def rows(self, some: slice, schema: Schema) -> Array:
+        """Some rows, with the columns that the schema has at that time."""
+        if not sparse.issparse(self.table):
+            return writable(self.table[some, : schema.width])
+        table: Array = self.table[some].toarray()
+        return np.hstack([table, np.isnan(table)]) if schema.indicators else table
+
+
+def take_rows(estimator: Any, X: Any, first: bool, skips_bad_rows: bool) -> Any:
+    """X as an array, a CSR matrix or a `Table`. The first time, the estimator gets its `n_features_in_` and names.
+
+    Values that are not numbers are refused, or become infinite where bad rows are skipped.
+    """
+    names = getattr(estimator, "feature_names_in_", None)
+    if isinstance(X, list) and X and isinstance(X[0], dict):
+        if first:
+            names = estimator.feature_names_in_ = np.array(list(X[0]), dtype=object)
+            estimator.n_features_in_ = len(names)
+        elif names is None:
+            raise BadRow("the rows are dictionaries, and this learner has learned rows without names: give an array.")
+        return Dictionaries(X, list(names))
+    if (columns := frame_columns(X)) is not None:
+        validate_data(estimator, X, reset=first, skip_check_array=True)
+        return Columns(columns)
+    X = validate_data(
+        estimator,
+        readable_rows(X, names, masked=True, instead=math.inf if skips_bad_rows else None),
+        reset=first,
+        accept_sparse="csr",
+        dtype=np.float64,
+        order="C",
+        ensure_all_finite=False,
+    )
+    return _canonical(X) if sparse.issparse(X) else writable(X)
+
+
+def _canonical(X: Any) -> Any:
+    """A CSR matrix that stores no entry twice."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def number_of(rows: Any) -> int:
+    """The number of rows that `take_rows` returned."""
+    return int(rows.n if isinstance(rows, Table) else rows.shape[0])
+
+
+def kind_of_rows(rows: Any) -> str:
+    """What is known of the columns before any row is learned: an array holds numbers, a `Table` may hold anything."""
+    return UNKNOWN if isinstance(rows, Table) else NUMBER
+
+
+def as_rows(estimator: Any, x: Any) -> Any:
+    """One row in the form that `take_rows` accepts."""
+    if isinstance(x, dict):
+        return [x]
+    if sparse.issparse(x) or has_names(x):
+        return as_block(x)
+    row = as_floats(x, in_rows(getattr(estimator, "feature_names_in_", None)), masked=True)
+    if hasattr(estimator, "state_") and row.shape != (estimator.n_features_in_,):
+        raise BadRow(f"x has shape {row.shape}; this learner takes {estimator.n_features_in_} features.")
+    return row.reshape(1, -1)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Encodes rows by a schema; a new encoder, with the grown schema, replaces it when something appears."""
+
+    schema: Schema
+    names: tuple[Any, ...] | None  # of the input columns, where they have any
+    missing_is_error: bool
+    skips_bad_rows: bool
+    max_categories: int
+
+    @classmethod
+    def start(cls, estimator: Any, settings: Settings, kind: str = NUMBER) -> Self:
+        """The encoder before the first row, with columns of one kind: `kind_of_rows`."""
+        names = getattr(estimator, "feature_names_in_", None)
+        return cls(
+            Schema((kind,) * estimator.n_features_in_, indicators=settings.missing == "indicator"),
+            None if names is None else tuple(names),
+            settings.missing == "error",
+            settings.skips_bad_rows,
+            settings.max_categories,
+        )
+
+    def with_schema(self, schema: Schema) -> Self:
+        """The same with a grown schema."""
+        return replace(self, schema=schema)
+
+    @property
+    def width(self) -> int:
+        """The number of encoded columns."""
+        return self.schema.width
+
+    def from_file(self, kinds: Any, levels: Any, indicators: Any) -> Self:
+        """This encoder with the schema that a file holds; refuses one that rows of these settings cannot lead to."""
+        schema = Schema.from_file(kinds, levels, indicators)
+        n_features = len(self.schema.kinds)
+        require(schema.indicators == self.schema.indicators, "indicators contradict the parameter missing")
+        require(len(schema.kinds) == n_features, f"kinds has {len(schema.kinds)} entries for {n_features} features")
+        most = max(schema.counts().values(), default=0)
+        require(most <= self.max_categories, f"a column has {most} categories, more than max_categories")
+        return self.with_schema(schema)
+
+    # ------------------------------------------------------------------ a block
+
+    def encode(self, rows: Any, learns: np.ndarray, begun: bool) -> Block:
+        """Encode a block. `learns` marks the rows that may extend the schema; `begun`: some row was learned before."""
+        if not isinstance(rows, Table):
+            if CATEGORY in self.schema.kinds:
+                raise ValueError(
+                    "the rows are an array, and this learner has learned columns of text: give a data frame or "
+                    "dictionaries with the same names."
+                )
+            if self.schema.is_numeric:
+                return self._checked(encode_numbers(rows, self.schema, self.missing_is_error))
+            rows = Columns(list((rows.toarray() if sparse.issparse(rows) else rows).T))
+        return self._checked(encode_table(rows, self, learns, begun))
+
+    def encode_unlearned(self, rows: Any) -> Block:
+        """Encode rows that are forecast and not learned."""
+        return self.encode(rows, np.zeros(number_of(rows), dtype=bool), begun=True)
+
+    def _checked(self, block: Block) -> Block:
+        """The block, unless a row of it is bad and bad rows are errors."""
+        if block.fault is None or self.skips_bad_rows:
+            return block
+        row, column, what = block.fault
+        named = f" ({self.names[column]!r})" if self.names is not None else ""
+        raise BadRow(
+            f"row {row}, column {column}{named}: {what}. Input contains NaN or inf, or a value that is not a number: "
+            'fill the value in or drop the row, or choose missing="mean" for missing values, on_bad_row="skip" for bad '
+            "rows. Nothing was learned from this call."
+        )
+
+    # ------------------------------------------------------------------ one row
+
+    def encode_one(self, x: Any) -> Array | None:
+        """x as a block of one row, if it is a good row of known values, which is the usual case.
+
+        None means that the row may add something, lacks something or is bad: `encode` deals with it.
+        """
+        if type(x) is dict:
+            row = self._known_values(x)
+        elif self.names is not None or not self.schema.is_identity:
+            return None
+        else:
+            row = plain_list(x) if type(x) is list else x
+        if row is None or not is_plain_row(row, self.schema.width):
+            return None
+        block: Array = row[None]
+        return block if largest_square(block) <= LARGEST**2 else None
+
+    def _known_values(self, x: dict[Any, Any]) -> Array | None:
+        """The encoded values of a dictionary with numbers and known categories; None if it has anything else."""
+        schema = self.schema
+        if tuple(x) != self.names or UNKNOWN in schema.kinds:
+            return None
+        values = list(x.values())
+        numbers = values if schema.is_numeric else [values[j] for j in schema.number_columns]
+        if not {*map(type, numbers)} <= NUMBERS:
+            return None
+        try:
+            found = np.array(numbers, dtype=np.float64)
+            if schema.is_identity:
+                return found
+            row = np.zeros(schema.width)
+            row[schema.number_places] = found
+            for j, places in schema.category_places.items():
+                place = places.get(values[j])
+                if place is not None:
+                    row[place] = 1.0
+                elif type(values[j]) is not str or len(places) < self.max_categories:
+                    return None
+        except (TypeError, OverflowError):  # a category that is not hashable, or an integer beyond floats
+            return None
+        return row
+
+
+# ---------------------------------------------------------------------- blocks of numbers
+
+
+def encode_numbers(X: Any, schema: Schema, missing_is_error: bool) -> Block:
+    """Encode an array or a CSR matrix by a schema of numbers alone."""
+    is_sparse = sparse.issparse(X)
+    bad, fault = np.zeros(X.shape[0], dtype=bool), None
+    values = X.data if is_sparse else X
+    absent = np.isnan(values) if schema.indicators and not is_sparse else None
+    if not largest_square(np.atleast_2d(values)) <= LARGEST**2:
+        wrong = find_bad(values, missing_is_error)
+        at = np.flatnonzero(wrong)
+        if at.size:
+            if is_sparse:
+                rows, column = np.searchsorted(X.indptr, at, side="right") - 1, int(X.indices[at[0]])
+            else:
+                rows, column = at // X.shape[1], int(at[0] % X.shape[1])
+            bad[rows] = True
+            fault = Fault(int(rows[0]), column, _complaint(values.flat[at[0]]))
+            values = np.where(wrong, np.nan, values)
+            X = sparse.csr_array((values, X.indices, X.indptr), shape=X.shape) if is_sparse else values
+    return Block(X if absent is None else np.hstack([X, absent]), bad, fault, [])
+
+
+def find_bad(values: Array, missing_is_error: bool) -> np.ndarray:
+    """Which numbers cannot be learned from."""
+    good = np.abs(values) <= LARGEST
+    return ~(good if missing_is_error else good | np.isnan(values))
+
+
+# ---------------------------------------------------------------------- blocks with names, and perhaps text
+
+
+def encode_table(given: Table, encoder: Encoder, learns: np.ndarray, begun: bool) -> Block:
+    """Encode a table. In a column of numbers, a value that is not a number cannot be learned from."""
+    schema, missing_is_error = encoder.schema, encoder.missing_is_error
+    if schema.is_numeric:
+        block = encode_numbers(given.numbers(range(len(schema.kinds))), schema, missing_is_error)
+        if (fault := block.fault) is None:
+            return block
+        return replace(block, fault=fault._replace(what=_complaint(given.value(fault.row, fault.column))))
+    settled, since = _settle(given, schema, learns, missing_is_error)
+    columns = settled.number_columns
+    numbers = given.numbers(columns)
+    for i, j in enumerate(columns) if since else ():
+        numbers[: since.get(j, 0), i] = [_before_known(given.value(t, j)) for t in range(since.get(j, 0))]
+    absent = np.isnan(numbers)
+    wrong = find_bad(numbers, missing_is_error)
+    faults = [Fault(t, columns[i], _complaint(given.value(t, columns[i]))) for t, i in np.argwhere(wrong).tolist()]
+    numbers[wrong] = np.nan
+    places = _places(given, settled.other_columns, schema)
+    known = np.all(places >= 0, axis=0)  # columns of known categories alone: the usual ones, and fast
+    unusual = [settled.other_columns[i] for i in np.flatnonzero(~known).tolist()]
+    others = [_Other(j, given.column(j), settled.kinds[j], since.get(j)) for j in unusual]
+    for other in others:
+        faults += other.faults(missing_is_error)
+    bad = np.zeros(given.n, dtype=bool)
+    bad[[fault.row for fault in faults]] = True
+    learned = learns & ~bad
+    first = -1 if begun or not learned.any() else int(np.argmax(learned))
+    new: list[Level] = [Level(t, j, None) for j, t in since.items() if settled.kinds[j] == NUMBER and t != first]
+    for other in others:
+        new += other.new_levels(learned, set(schema.category_places.get(other.j, ())), encoder.max_categories)
+    new.sort(key=lambda level: (level.row, level.category is not None, level.column))
+    growth = _growth(schema, settled.kinds, since, new)
+    after = growth[-1][1] if growth else schema
+    table = np.zeros((given.n, after.width))
+    table[:, after.number_places] = numbers
+    if after.indicators:
+        table[:, after.first_indicator + np.array(columns, dtype=np.intp)] = absent
+    for other in others:
+        if after.indicators:
+            table[:, after.first_indicator + other.j] = other.absent
+        for t, place in other.placed(after.category_places.get(other.j, {})):
+            table[t, place] = 1.0
+    table[np.arange(given.n)[:, None], places[:, known]] = 1.0
+    return Block(table, bad, min(faults, default=None), growth)
+
+
+class Level(NamedTuple):
+    """A category that was not known before, or (None) the first number of a late column."""
+
+    row: int
+    column: int
+    category: Any
+
+
+class _Other:
+    """A column that holds categories from some row on, or nothing yet."""
+
+    def __init__(self, j: int, values: Sequence[Any], kind: str, since: int | None) -> None:
+        self.j, self.values, self.absent = j, values, missing(values)
+        n = len(values)
+        self.start = n if kind == UNKNOWN else since or 0  # the first row in which the column is known to be of text
+        there = np.flatnonzero(~self.absent).tolist()
+        self.before = [t for t in there if t < self.start]
+        self.present = [t for t in there if t >= self.start and _is_hashable(values[t])]
+        self.odd = sorted({*there} - {*self.before} - {*self.present})
+
+    def faults(self, missing_is_error: bool) -> list[Fault]:
+        """The values that cannot be learned from."""
+        wrong = [t for t in self.before if not abs(_before_known(self.values[t])) <= LARGEST]
+        found = [Fault(t, self.j, _complaint(self.values[t])) for t in wrong]
+        found += [Fault(t, self.j, f"{self.values[t]!r} is not text") for t in self.odd]
+        if missing_is_error:
+            found += [Fault(t, self.j, "a category is missing") for t in np.flatnonzero(self.absent).tolist()]
+        return found
+
+    def new_levels(self, learned: np.ndarray, known: set[Any], most: int) -> list[Level]:
+        """The categories that were not known, until the column has `most` of them."""
+        found: list[Level] = []
+        for t in self.present:
+            if len(known) >= most:
+                break
+            if learned[t] and self.values[t] not in known:
+                known.add(self.values[t])
+                found.append(Level(t, self.j, self.values[t]))
+        return found
+
+    def placed(self, places: dict[Any, int]) -> list[tuple[int, int]]:
+        """The rows whose category has a table column, and that column."""
+        return [(t, places[self.values[t]]) for t in self.present if self.values[t] in places]
+
+
+def _places(given: Table, columns: list[int], schema: Schema) -> np.ndarray:
+    """The table columns of the categories in some input columns; -1 where there is none."""
+    by_column = [schema.category_places.get(j, {}) for j in columns]
+    try:
+        found = [
+            [places.get(value, -1) for places, value in zip(by_column, row, strict=True)] for row in given.rows(columns)
+        ]
+    except TypeError:  # a value that is not hashable
+        return np.full((given.n, len(columns)), -1)
+    return np.array(found, dtype=np.intp).reshape(given.n, len(columns))
+
+
+def _settle(given: Table, schema: Schema, learns: np.ndarray, missing_is_error: bool) -> tuple[Schema, dict[int, int]]:
+    """The schema's kinds after the block; for columns that were unknown before it, the row that tells their kind."""
+    if UNKNOWN not in schema.kinds:
+        return schema, {}
+    kinds, since = list(schema.kinds), {}
+    unknown = [j for j in schema.other_columns if kinds[j] == UNKNOWN]
+    waiting = {j: np.flatnonzero(learns & ~missing(given.column(j))) for j in unknown}
+    at = 0
+    while waiting := {j: later for j, rows in waiting.items() if (later := rows[np.searchsorted(rows, at) :]).size}:
+        t = min(int(rows[0]) for rows in waiting.values())
+        found = {j: kind_of(given.value(t, j)) for j, rows in waiting.items() if rows[0] == t}
+        if all(_is_good(given.value(t, j), found.get(j, kind), missing_is_error) for j, kind in enumerate(kinds)):
+            for j, kind in found.items():
+                kinds[j], since[j] = kind, t
+                del waiting[j]
+        at = t + 1
+    return Schema(tuple(kinds), schema.levels, schema.indicators), since
+
+
+def _growth(schema: Schema, kinds: Sequence[str], since: dict[int, int], new: list[Level]) -> list[tuple[int, Schema]]:
+    """The schema from each row on that adds something; `new` is sorted by row."""
+    levels = schema.levels + tuple((level.column, level.category) for level in new)
+    found, met = [], 0
+    for row in sorted({*since.values(), *(level.row for level in new)}):
+        while met < len(new) and new[met].row <= row:
+            met += 1
+        then = kinds if not since else [UNKNOWN if since.get(j, row) > row else kind for j, kind in enumerate(kinds)]
+        found.append((row, Schema(tuple(then), levels[: len(schema.levels) + met], schema.indicators)))
+    return found
+
+
+def kind_of(value: Any) -> str:
+    """The kind of a column whose first value is this."""
+    return CATEGORY if isinstance(value, str) else NUMBER
+
+
+def _before_known(value: Any) -> float:
+    """A value as a number, in a column whose kind is not known yet: text may turn out to be a category."""
+    return 0.0 if isinstance(value, str) else as_number_or_inf(value)
+
+
+def _complaint(value: Any) -> str:
+    """What is wrong with a value that should be a number."""
+    number = as_number_or_inf(value)
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return repr(value) if isinstance(value, str) else f"{number}"
+    return f"{number:.6g}, which is too large for floating point arithmetic. Scale the features"
+
+
+def _is_good(value: Any, kind: str, missing_is_error: bool) -> bool:
+    """Whether the value would let its row be learned."""
+    if is_missing(value):
+        return not missing_is_error
+    return abs(as_number_or_inf(value)) <= LARGEST if kind == NUMBER else _is_hashable(value)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
