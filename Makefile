@@ -14,18 +14,19 @@ lint:  ## style
 types:  ## static types
 	$(PYTHON) -m mypy
 
-imports:  ## imports go one way
+imports:  ## the import layers
 	lint-imports
 
-docs:  ## make docs/bounds.md, docs/learners and docs/game.png anew from the code
+docs:  ## generate docs/bounds.md, docs/learners, the README table, the quickstart report and docs/game.png
 	$(PYTHON) docs/generate_bounds.py
 	$(PYTHON) docs/generate_learners.py
+	$(PYTHON) docs/generate_report.py
 	$(PYTHON) docs/draw_game.py
 
-check:  ## all that CI runs
+check:  ## everything that CI runs
 	bash .ci/run
 
-bench:  ## measure the learners against floors and rivals: docs/benchmarks.md, its speed part
+bench:  ## measure the learners against floors and rivals, and update docs/benchmarks.md
 	$(PYTHON) -m benchmarks --write
 
 fuzz:  ## random cases over every public learner, SECONDS per test (20 by default)
