@@ -334,8 +334,8 @@ MATRIX = [
     Entry(GAF(radius=2.0, expectation="monte-carlo", n_samples=32, smoothing=0.01), 3, theorem=False),
     *defined(
         "test_panels.py",
-        Entry(AIOLI(radius=3.0, precision="single"), 2, margin=True, theorem=False, rounding=1e-4),
-        Entry(FOLKLORE(radius=2.0, precision="single"), 3, theorem=False, rounding=1e-4),
+        Entry(AIOLI(radius=3.0, precision="single"), 2, margin=True, rounding=1e-4),
+        Entry(FOLKLORE(radius=2.0, precision="single"), 3, rounding=1e-4),
         Entry(GAF(radius=2.0, precision="single"), 2, theorem=False, rounding=1e-4),
     ),
     *defined(

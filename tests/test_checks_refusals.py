@@ -31,6 +31,7 @@ from regretless import (
     FTRL,
     GAF,
     BadRow,
+    Hedge,
     OnlineLogisticRegression,
     StronglyConvexOGD,
     VovkAzouryWarmuth,
@@ -186,7 +187,7 @@ ONE_BAD_ROW: list[tuple[Any, str]] = [
     ([np.inf] * 4, "row 0, column 0: inf"),
     ([1.0] * 3, r"shape \(3,\).*4 features"),
     ([[1.0] * 4], r"shape \(1, 4\)"),
-    (1.0, r"shape \(\)"),
+    (1.0, r"shape \(1,\).*4 features"),
     ([1e200] * 4, r"row 0(, column 0: 1e\+200|: \|x\| = 2e\+200)"),
 ]
 
@@ -330,6 +331,12 @@ def reads(entry: Entry, name: str, value: Any) -> bool:
         return value != "log"
     if name == "budget" and entry.remembers:
         return False
+    if name == "classes" and type(value) is object:
+        return False  # refused as labels of a wrong shape
+    if name == "estimators" and isinstance(entry.learner, Hedge):
+        return not (isinstance(value, list) and len(value) == 2 and isinstance(value[0], AIOLI))  # of any loss
+    if name == "horizon" and value == 1.5:
+        return not isinstance(entry.learner, GAF)  # a number in a formula there
     if name == "regularization" and value == 0.0 and isinstance(entry.learner, StronglyConvexOGD):
         return entry.learner.sigma == 0.0
     return True
