@@ -31,7 +31,7 @@ def seconds_of(contender: Contender) -> float:
 
 
 def in_turns(label: str, contenders: dict[str, Contender], budget: float, most: int = 15) -> dict[str, dict[str, Any]]:
-    """Smallest and median nanoseconds per row of each, in rounds after a warm-up: at least three, more if time allows."""
+    """Smallest and median nanoseconds per row of each, in three rounds after a warm-up, or more if time allows."""
     progress(label)
     for contender in contenders.values():
         contender.run()
