@@ -172,7 +172,7 @@ class OnlineLearner(Stored):
         >>> learner, X = regretless.AIOLI(), [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
         >>> game = learner.play_block(X, ["no", "yes", "yes"], stops=[2])
         >>> [(rows, round(learner.total_loss_, 3)) for rows in game]
-        [(2, 1.386), (3, 2.08)]
+        [(2, 1.386), (3, 2.079)]
         >>> game.forecasts.shape
         (3, 2)
         """

@@ -1,7 +1,7 @@
 """Smooth losses of many forecasts: total, slopes and curvatures, with bounds on their rounding errors.
 
 Each loss f of a row has |f'''| <= R f'' along a line on which the forecasts (or their differences, for several classes)
-move at speed R: R = 0 for the squared loss, and R as it is for the logistic, exponential and softmax losses.
+move at speed R. For the squared loss this holds even with R = 0.
 """
 
 from __future__ import annotations
