@@ -1,11 +1,12 @@
-"""Certified members: AIOLI for two classes, FOLKLORE for more, on the state and constants of the mixture."""
+"""Certified members: AIOLI for two classes, FOLKLORE for more."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from regretless.core.jit import kernel
 from regretless.core.types import Array
-from regretless.learners.logistic.members import VIRTUAL_WEIGHT, Constants
-from regretless.learners.logistic.state import LogisticState
+from regretless.learners.logistic.members import VIRTUAL_WEIGHT
 from regretless.learners.second_order import aioli, folklore
 from regretless.learners.second_order.curvature import SHARP
 from regretless.learners.second_order.rounding import ROOT
@@ -15,15 +16,22 @@ aioli_run, aioli_forecast = aioli.run, aioli.forecast_block
 folklore_run, folklore_forecast = folklore.run, folklore.forecast_block
 
 
+class Reach(NamedTuple):
+    """The constants of one member."""
+
+    radius: float  # of one class's weights; those of the margin reach twice as far
+    lam: float  # lambda, the coefficient of |W|^2; that of the margin is half of it
+    helmert: Array  # FOLKLORE's basis
+
+
 @kernel
-def run(state: LogisticState, i: int, X: Array, Y: Array, weight: Array, constants: Constants, out: Array) -> None:
-    """Play a block with member i; `out` holds the logits forecast."""
-    P, w, tally = state.P[i], state.w[i], state.tallies[i]
-    lam, radius = constants.members.regularization[i], constants.members.radii[i]
+def run(P: Array, w: Array, tally: Array, reach: Reach, X: Array, Y: Array, weight: Array, out: Array) -> None:
+    """Play a block with one member; `out` holds the logits forecast."""
+    radius, lam, helmert = reach
     if Y.shape[1] > 2:
-        folklore_run(P, w, tally, X, Y, weight, constants.helmert, lam, radius, SHARP, 0.0, 0.0, out)
+        folklore_run(P, w, tally, X, Y, weight, helmert, lam, radius, SHARP, 0.0, 0.0, out)
         return
-    lam, radius, a = 0.5 * lam, 2.0 * radius, VIRTUAL_WEIGHT  # those of the margin
+    lam, radius, a = 0.5 * lam, 2.0 * radius, VIRTUAL_WEIGHT
     if four_pay(w.size, X.shape[0]) and tally[ROOT] == 0.0:
         aioli_run(P, w, tally, X, Y, weight, lam, radius, SHARP, 0.0, 0.0, a, in_four(P), out)
     else:
@@ -31,10 +39,9 @@ def run(state: LogisticState, i: int, X: Array, Y: Array, weight: Array, constan
 
 
 @kernel
-def forecast(state: LogisticState, i: int, X: Array, constants: Constants, out: Array) -> None:
-    """The logits of member i for a block, all from the same state."""
-    P, w, tally = state.P[i], state.w[i], state.tallies[i]
+def forecast_block(P: Array, w: Array, tally: Array, X: Array, helmert: Array, out: Array) -> None:
+    """The logits of a block, all from the same state."""
     if out.shape[1] > 2:
-        folklore_forecast(P, w, tally, X, constants.helmert, out)
+        folklore_forecast(P, w, tally, X, helmert, out)
     else:
         aioli_forecast(P, w, tally, X, VIRTUAL_WEIGHT, out)

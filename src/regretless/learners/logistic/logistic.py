@@ -25,7 +25,7 @@ from regretless.learners.logistic.scaling import LARGEST, rescale
 from regretless.learners.logistic.schema import Schema
 from regretless.learners.logistic.segments import Part, read
 from regretless.learners.logistic.settings import Settings
-from regretless.learners.logistic.slots import Slots, first_labels, require_few
+from regretless.learners.logistic.slots import Slots, first_labels, require_few, slot_of_class
 from regretless.learners.logistic.state import LogisticState
 from regretless.theory.domains import Competition
 
@@ -209,7 +209,7 @@ class OnlineLogisticRegression(OnlineClassifier):
                 self._settings.constants((part.last_schema or self._encoder.schema).width, K)
         out = np.empty((len(part.block) if keep else 0, K))
         self._play_part(part, out)
-        slots = self._slots.by_class()
+        slots = slot_of_class(self.state_.slots, self.classes_.size)
         return out[:, slots], part.targets.rows(slice(0, len(out)), K)[:, slots]
 
     def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Part:
@@ -281,7 +281,7 @@ class OnlineLogisticRegression(OnlineClassifier):
         return self._open and self.classes_.size >= 2
 
     def _run_slots(self, table: Array, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
-        run(self.state_, table, Y, weight, self._constants, reserves, out)
+        run(tuple(self.state_), table, Y, weight, tuple(self._constants), reserves, out)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         self._run_slots(X, Y, weight, out, reserves=False)
@@ -304,10 +304,10 @@ class OnlineLogisticRegression(OnlineClassifier):
     # ------------------------------------------------------------------ forecasts
 
     def _forecast(self, X: Array, out: Array) -> None:
-        found = self.state_
-        if not found.moments.flags.writeable:  # joblib has mapped the state into memory, read-only
-            found = LogisticState(*(array.copy() for array in found))
-        forecast(found, X, self._constants, out)
+        found = tuple(self.state_)
+        if not self.state_.moments.flags.writeable:  # joblib has mapped the state into memory, read-only
+            found = tuple(array.copy() for array in found)
+        forecast(found, X, self._constants.helmert, out)
 
     def _forecasts(self, X: Any) -> Array:
         self._require_class()
@@ -316,7 +316,7 @@ class OnlineLogisticRegression(OnlineClassifier):
         for begin in range(0, len(block), at_once):
             some = slice(begin, min(begin + at_once, len(block)))
             self._forecast(block.rows(some, self._encoder.schema), said[some])
-        return said.take(self._slots.by_class(), axis=1)
+        return said.take(slot_of_class(self.state_.slots, self.classes_.size), axis=1)
 
     def _require_class(self) -> None:
         if "state_" not in self.__dict__:  # check_is_fitted takes as long as the forecast
@@ -352,7 +352,7 @@ class OnlineLogisticRegression(OnlineClassifier):
         self._require_class()
         said = np.empty((1, self.state_.slots.size))
         self._forecast(row, said)
-        return said.take(self._slots.by_class(), axis=1)
+        return said.take(slot_of_class(self.state_.slots, self.classes_.size), axis=1)
 
     # ------------------------------------------------------------------ regret
 
