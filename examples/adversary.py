@@ -1,11 +1,11 @@
-"""An adversary who sees every forecast and names the label it thinks least likely. Regret stays small all the same.
+"""An adversary that sees every forecast and chooses the least likely label. The regret stays small.
 
     python examples/adversary.py
 
-Every learner is wrong in every row, and loses ln 2 = 0.693 a row or more. But then no fixed weights do well either,
-and how much worse than these one may be, the regret, is what theorems bound. Printed for AIOLI and for online gradient
-descent: the regret (an interval, since the best in hindsight is known up to a certified gap), the certificate, which
-each adds up as it goes without knowing the best in hindsight, and the bound of its theorem.
+Every learner is wrong on every row and has a log loss of at least ln 2 = 0.693 per row. No fixed weights do well
+either, and the difference, the regret, is bounded by a theorem. The script prints, for AIOLI and for online gradient
+descent, the regret (an interval, because the best model in hindsight is known up to a certified gap), the certificate,
+which the learner computes without knowing the best model, and the bound of its theorem.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ ROWS, FEATURES, RADIUS = 2000, 5, 3.0
 
 
 def main() -> None:
-    """Let both meet the adversary."""
+    """Run both learners against the adversary."""
     learners = {"AIOLI": AIOLI(radius=RADIUS, feature_bound=1.0), "OGD": OGD(radius=RADIUS)}
     adversary = against_the_forecast(ROWS, d=FEATURES)
     traces = play(learners, adversary, classes=[-1, 1], checkpoints=[100, 500, ROWS], progress=False)
     for name, trace in traces.items():
         mistakes = trace.checkpoints[-1].mistakes
-        print(f"{name}: {mistakes:.0f} mistakes in {ROWS} rows, log loss {trace.mean_log_loss:.3f} a row")
+        print(f"{name}: {mistakes:.0f} mistakes in {ROWS} rows, log loss {trace.mean_log_loss:.3f} per row")
         for i, row in enumerate(trace.checkpoints):
             low, high = trace.regret[i]
             print(

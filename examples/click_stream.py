@@ -1,10 +1,10 @@
-"""A click log, read once and learned row by row: numbers, categories, missing values, nothing to tune.
+"""Learn from a click log in one pass: numbers, categories, missing values, no tuning.
 
     python examples/click_stream.py                  # writes a small click log into a temporary folder
-    python examples/click_stream.py clicks.csv click # your file, and its column of labels
+    python examples/click_stream.py clicks.csv click # your file and its label column
 
-Every row is forecast before its label is used, so that what the report says is what a live system would have seen.
-The file is never in memory as a whole. (Needs pyarrow: pip install "regretless[cli]".)
+Every row is forecast before its label is used, so the report shows the performance of a live system. Only one block of
+the file is in memory at a time. (Requires pyarrow: pip install "regretless[cli]".)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from regretless.streams import read
 
 
 def write_clicks(path: Path, rows: int = 4000) -> None:
-    """A click log as they are: prices in some unit, ages that are often missing, devices and hours."""
+    """Write a typical click log: devices, hours, ages that are often missing, prices in some unit."""
     rng = np.random.default_rng(0)
     with path.open("w", newline="") as file:
         table = csv.writer(file)
@@ -35,7 +35,7 @@ def write_clicks(path: Path, rows: int = 4000) -> None:
 
 
 def main(path: Path, target: str) -> None:
-    """Stream the file, and say how it went."""
+    """Stream the file through a learner and print the report."""
     learner = OnlineLogisticRegression(missing="indicator")
     reading = read(path, target=target, rows_at_once=500, on_bad="skip")
     for block in reading:

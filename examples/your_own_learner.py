@@ -1,19 +1,20 @@
-r"""Your own learner in 40 lines: CoinBetting, logistic regression without a rate, by betting on a coin.
+r"""Your own learner in 40 lines: CoinBetting, logistic regression without a learning rate, by coin betting.
 
     python examples/your_own_learner.py
 
-The hooks (`_prepare`, `_start`, `_limits`, `_run`, `_forecast`) and what is promised (`competes_with`,
-`regret_certificate`, `regret_bound`) are all that a learner writes; blocks, rows, scikit-learn's verbs, checks of bad
-input, save and load come from `OnlineClassifier` (`regretless.load` finds the class once its module is imported). All
-that is learned is in `state_`, a NamedTuple of arrays which `_run` changes in place. This loop is NumPy; for speed put
-it into a function compiled by `numba.njit`.
+A learner implements `_prepare`, `_start`, `_limits`, `_run` and `_forecast`, and its guarantee in `competes_with`,
+`regret_certificate` and `regret_bound`. Everything else (blocks and single rows, the scikit-learn methods, input
+checks, saving and loading) comes from `OnlineClassifier`. `regretless.load` finds the class once its module is
+imported. Everything learned is in `state_`, a NamedTuple of arrays that `_run` changes in place. The loop here is
+NumPy; for speed, put it into a function compiled by `numba.njit`. docs/architecture.md lists all methods that a learner
+can override.
 
-The algorithm (Orabona and Pal, 2016) bets a share of its wealth on the direction of the gradients so far,
+The algorithm (Orabona and Pal, 2016) bets a fraction of its wealth on the direction of the gradients so far,
 
     w_t = (-g_1 - ... - g_{t-1}) / t * wealth,    wealth = start - g_1.w_1 - ... - g_{t-1}.w_{t-1},
 
-for rows of norm at most 1. The log loss lies above its tangents, so regret against u is at most the sum of
-g_t.(w_t - u): that is the certificate, and it needs two sums. The bound is theirs, for all streams of such rows.
+for rows of norm at most 1. The log loss lies above its tangents, so the regret against u is at most the sum of
+g_t.(w_t - u), which needs only two sums: this is the certificate. The bound is that of the paper.
 """
 
 from __future__ import annotations
@@ -27,21 +28,20 @@ import numpy as np
 from scipy.special import expit
 
 import regretless
+from regretless import OnlineClassifier, domains
 from regretless.core import validate
-from regretless.core.learner import OnlineClassifier
 from regretless.core.tally import EXCESS, ROWS, TALLIES, record, require_unit_weights
-from regretless.theory.domains import Ball, Competition
 
 
 class Betting(NamedTuple):
-    """What has been learned."""
+    """The state of the learner."""
 
-    gradients: np.ndarray  # (d,), their sum
+    gradients: np.ndarray  # (d,), the sum of the gradients
     tally: np.ndarray  # rows, loss, sum of g.w ("excess") and so on: regretless.core.tally
 
 
 class CoinBetting(OnlineClassifier):
-    """Two classes, rows of norm at most 1, and nothing to tune; `radius` only says which weights regret is about."""
+    """Two classes, rows of norm at most 1, no tuning; `radius` only bounds the comparators."""
 
     _binary_only = True
 
@@ -49,7 +49,7 @@ class CoinBetting(OnlineClassifier):
         self.radius = radius
         self.wealth = wealth
 
-    def _prepare(self, n_features: int, n_classes: int) -> tuple[float, float]:  # at the first row: `_constants`
+    def _prepare(self, n_features: int, n_classes: int) -> tuple[float, float]:  # stored as `_constants`
         return validate.positive("radius", self.radius), validate.positive("wealth", self.wealth)
 
     def _start(self, n_features: int, n_classes: int) -> Betting:
@@ -81,17 +81,18 @@ class CoinBetting(OnlineClassifier):
             out[t] = -margin / 2, margin / 2
 
     @property
-    def competes_with(self) -> Competition:
+    def competes_with(self) -> domains.Competition:
         """Weights of the margin, of norm at most `radius`."""
-        return Competition("logistic", Ball(self._constants[0] if hasattr(self, "_constants") else self.radius))
+        radius = self._constants[0] if hasattr(self, "_constants") else self.radius
+        return domains.Competition("logistic", domains.Ball(radius))
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
-        """The sum of g.(w - u) at its largest over |u| <= radius, or over |u| of a given norm."""
+        """The maximum of the sum of g.(w - u) over |u| <= radius, or over |u| <= comparator_norm."""
         size = self._constants[0] if comparator_norm is None else comparator_norm
         return float(self.state_.tally[EXCESS] + size * np.linalg.norm(self.state_.gradients))
 
     def regret_bound(self, n: int | None = None) -> float:
-        """That of Orabona and Pal (2016) for betting by the Krichevsky-Trofimov estimator, over the ball."""
+        """The bound of Orabona and Pal (2016) for betting with the Krichevsky-Trofimov estimator, over the ball."""
         require_unit_weights(self.state_.tally)
         n = int(self.state_.tally[ROWS]) if n is None else n
         radius, wealth = self._constants
@@ -99,7 +100,7 @@ class CoinBetting(OnlineClassifier):
 
 
 def main() -> None:
-    """It plays beside the others, and what is saved in the middle goes on as if nothing had been."""
+    """Compare it with other learners, and check that saving and loading does not change its results."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 5))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
@@ -121,7 +122,7 @@ def main() -> None:
     for x, label in zip(X[1500:], y[1500:], strict=True):
         later.learn_one(x, label)
     same = (later.predict_proba(X) == whole.predict_proba(X)).all()
-    print(f"saved, loaded, and on from there row by row: the same bits, {same}")
+    print(f"saved, loaded, continued row by row: identical results: {same}")
 
 
 if __name__ == "__main__":

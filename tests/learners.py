@@ -1,11 +1,17 @@
-"""Every learner the promises are tested on, and the streams it meets. To join, a learner adds a line to `LEARNERS`."""
+"""The test matrix: every public learner that the promises are tested on, and the streams it meets.
+
+To join, a learner adds an entry to `MATRIX`, with its reference function (tests/definitions.py). All files named
+test_checks*.py, the bad-parameter and scikit-learn checks and the fuzz tests run over it.
+"""
 
 from __future__ import annotations
 
 import inspect
 import math
 import pickle
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +21,7 @@ import pytest
 from scipy.special import logsumexp
 from sklearn.base import clone
 
+import definitions as by
 import regretless
 from regretless import (
     AIOLI,
@@ -24,16 +31,24 @@ from regretless import (
     OGD,
     ONS,
     AggregatingForecaster,
+    BanditMulticlass,
+    Banditron,
+    EpsilonGreedy,
     ExponentiatedGradient,
     FollowTheLeader,
+    Gaptron,
+    Hedge,
     KernelAIOLI,
     LinearizedFTRL,
     MirrorDescent,
     MirrorDescentAggregator,
     Mixture,
     OneVsRest,
+    OnlineBoosting,
     OnlineLogisticRegression,
+    OnlineToBatch,
     Perceptron,
+    Stack,
     StronglyConvexOGD,
     VovkAzouryWarmuth,
     stumps,
@@ -65,6 +80,7 @@ LOSSES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {  # of scor
     "absolute": lambda z, y: np.abs(z[:, 0] - y),
     "linear": lambda z, y: z[:, 0] * y,
     "mistake": lambda z, y: (margins(z, y) <= 0.0).astype(float),
+    "votes": lambda z, y: 1.0 - z[np.arange(len(y)), y],
 }
 
 
@@ -79,13 +95,15 @@ class Entry:
     theorem: bool = True  # whether the assumptions of its theorem hold on rows of norm up to 1
     rounding: float = 1e-12  # how far compiled and plain Python may differ
     believes: bool = False  # it is told of a curvature that the streams' losses do not have, and promises by it
+    reference: Callable[..., np.ndarray] | str | None = None  # its definition, or the file with a test against it
 
     def __str__(self) -> str:
         return f"{self.learner!r}-K={self.n_classes}".replace(" ", "").replace("\n", "")
 
     def new(self, **params: Any) -> Any:
         """A learner that has met no row."""
-        return clone(self.learner).set_params(**params)
+        fresh = clone(self.learner, safe=not isinstance(self.learner, Stack))
+        return fresh.set_params(**params) if params else fresh
 
     def taking(self, size: float, **params: Any) -> Entry:
         """The same for rows of norm up to `size`, whatever bound is declared, and with those of `params` it has."""
@@ -98,6 +116,38 @@ class Entry:
     def remembers(self) -> bool:
         """Whether a row costs more the more there were, so that streams of it are short."""
         return bool(self.learner._growing) and getattr(self.learner, "approximation", "exact") == "exact"
+
+    @property
+    def slow(self) -> bool:
+        """Whether long streams take too long: it remembers its rows, or plays each of them in Python."""
+        return self.remembers or (
+            isinstance(getattr(self.learner, "estimator", None), OnlineLearner)
+            and isinstance(self.learner, OnlineBoosting)
+        )
+
+    @property
+    def single(self) -> bool:
+        """Whether it keeps its matrix in float32."""
+        return getattr(self.learner, "precision", "double") == "single"
+
+    @property
+    def path(self) -> tuple[Any, ...]:
+        """What distinguishes the code that reads its input: entries of equal paths share it."""
+        return type(self.learner), min(self.n_classes, 3), isinstance(self.learner, OnlineLearner) and self.remembers
+
+    @property
+    def is_bandit(self) -> bool:
+        """Whether it is played by `act` and `feedback`."""
+        return hasattr(self.learner, "act")
+
+    @property
+    def compares(self) -> bool:
+        """Whether it competes with weights of its own features."""
+        return not isinstance(self.learner, Hedge | OnlineBoosting)
+
+    @property
+    def takes_soft_labels(self) -> bool:
+        return not isinstance(self.learner, OnlineBoosting)  # which counts mistakes
 
     # ------------------------------------------------------------------ what it forecasts
 
@@ -112,7 +162,9 @@ class Entry:
     @property
     def probabilities(self) -> bool:
         """Whether it forecasts probabilities, and not scores or numbers."""
-        return self.classifies and (not self.first_order or self.loss in ("logistic", "logit", "softmax"))
+        if self.first_order:
+            return self.classifies and self.loss in ("logistic", "logit", "softmax")
+        return hasattr(self.learner, "predict_proba")
 
     @property
     def first(self) -> dict[str, Any]:
@@ -138,6 +190,8 @@ class Entry:
         """The name in `LOSSES` of what comparators suffer."""
         if self.first_order:
             return self.learner.multiclass if self.n_classes > 2 else self.learner.loss
+        if isinstance(self.learner, Hedge):
+            return "votes"
         return "squared" if not self.classifies else "logistic" if self.margin else "softmax"
 
     @property
@@ -160,8 +214,8 @@ class Entry:
         return X
 
     def losses(self, W: np.ndarray, stream: Stream) -> np.ndarray:
-        """Of a comparator (rows, features), on every row."""
-        return LOSSES[self.loss](self.features(stream.X) @ W.T, stream.y) + self.decay / 2 * np.sum(W**2)
+        """Of a comparator (rows, features), on every row; the stream has `features`."""
+        return LOSSES[self.loss](stream.X @ W.T, stream.y) + self.decay / 2 * np.sum(W**2)
 
     def losses_suffered(self, forecasts: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Of forecasts, on every row. (Without the decay: forecasts do not tell the weights.)"""
@@ -190,6 +244,10 @@ class Entry:
         """The norm up to which rows are taken where no bound is declared (and rounding does not decide)."""
         if isinstance(self.learner, AggregatingForecaster):
             return 0.999e6 / self.learner.radius  # by walkers
+        if isinstance(self.learner, Hedge):
+            return min(replace(self, learner=member).largest_row for member in self.learner.estimators)
+        if self.slow and isinstance(self.learner, OnlineBoosting):
+            return replace(self, learner=self.learner.estimator).largest_row
         if not self.first_order:
             return 1e150
         if isinstance(self.learner, StronglyConvexOGD):
@@ -225,74 +283,178 @@ def standardised(X: np.ndarray) -> np.ndarray:
     return np.hstack([Z, np.ones((len(X), 1))])
 
 
+def defined(reference: Callable[..., np.ndarray] | str, *entries: Entry) -> list[Entry]:
+    """Entries with the same definition."""
+    return [replace(entry, reference=reference) for entry in entries]
+
+
 STUMPS = stumps(np.linspace(-1.0, 1.0, 9)[:, None], 5)  # of the first column, so that rows may have any width
-LEARNERS = [
-    Entry(OnlineLogisticRegression(), 2, margin=True),
-    Entry(OnlineLogisticRegression(radii=(1.0,), drift="track"), 3, theorem=False),
-    Entry(FTRL(regularization=0.3), 2, margin=True),
-    Entry(FTRL(regularization=0.1, radius=2.0), 3),
-    Entry(FollowTheLeader(Box(1.0)), 1, theorem=False),
-    Entry(KernelAIOLI("linear", radius=3.0), 2, margin=True),
-    Entry(KernelAIOLI("linear", approximation="nystrom", budget=24, radius=3.0), 2, margin=True),
-    # the theorem is about quadrature, which is for two features at most
-    Entry(AggregatingForecaster(radius=3.0, method="langevin", n_samples=80), 2, margin=True, theorem=False),
-    Entry(AIOLI(radius=3.0), 2, margin=True),
-    Entry(AIOLI(radius=2.0, virtual_weight=0.5, feature_bound=3.0), 2, margin=True),
-    Entry(FOLKLORE(radius=2.0), 2),
-    Entry(FOLKLORE(radius=2.0), 3),
-    Entry(FOLKLORE(radius=1.0, curvature="gaf", feature_bound=2.0), 5),
-    Entry(GAF(radius=2.0), 2, theorem=False),
-    Entry(GAF(radius=2.0, regularization=64.0, feature_bound=1.0), 2),
-    # a round covariance has no principal axes but those rounding gives it, and the quadrature's grid lies along them
-    Entry(GAF(radius=2.0), 3, theorem=False, rounding=1e-11),
+MATRIX = [
+    *defined(
+        "test_logistic.py",
+        Entry(OnlineLogisticRegression(), 2, margin=True),
+        Entry(OnlineLogisticRegression(radii=(1.0,), drift="track"), 3, theorem=False),
+    ),
+    *defined(
+        "test_exact.py",
+        Entry(FTRL(regularization=0.3), 2, margin=True),
+        Entry(FTRL(regularization=0.1, radius=2.0), 3),
+        Entry(FollowTheLeader(Box(1.0)), 1, theorem=False),
+    ),
+    *defined(
+        "test_kernel_aioli.py",
+        Entry(KernelAIOLI("linear", approximation="nystrom", budget=24, radius=3.0), 2, margin=True),
+    ),
+    *defined(
+        "test_aggregating.py",
+        # the theorem is about quadrature, which is for two features at most
+        Entry(AggregatingForecaster(radius=3.0, method="langevin", n_samples=80), 2, margin=True, theorem=False),
+    ),
+    *defined(
+        by.aioli,
+        Entry(KernelAIOLI("linear", radius=3.0), 2, margin=True),
+        Entry(AIOLI(radius=3.0), 2, margin=True),
+        Entry(AIOLI(radius=2.0, virtual_weight=0.5, feature_bound=3.0), 2, margin=True),
+    ),
+    *defined(
+        by.folklore,
+        Entry(FOLKLORE(radius=2.0), 2),
+        Entry(FOLKLORE(radius=2.0), 3),
+        Entry(FOLKLORE(radius=1.0, curvature="gaf", feature_bound=2.0), 5),
+    ),
+    *defined(
+        by.gaf,
+        Entry(GAF(radius=2.0), 2, theorem=False),
+        Entry(GAF(radius=2.0, regularization=64.0, feature_bound=1.0), 2),
+        # a round covariance has only the principal axes that rounding gives it, and the quadrature's grid lies along
+        # them
+        Entry(GAF(radius=2.0), 3, theorem=False, rounding=1e-11),
+    ),
     Entry(GAF(radius=2.0, expectation="sobol", n_samples=64), 4, theorem=False),
     Entry(GAF(radius=2.0, expectation="monte-carlo", n_samples=32, smoothing=0.01), 3, theorem=False),
-    Entry(ONS(radius=1.0, gamma=0.5, epsilon=0.5), 2, margin=True, certificate=False, theorem=False),
-    Entry(ONS(radius=1.0, gamma=0.5, epsilon=0.5), 3, certificate=False, theorem=False),
-    Entry(ONS(radius=0.5, feature_bound=1.0), 2, margin=True),
-    Entry(ONS(radius=0.5, feature_bound=1.0), 3),
-    Entry(Mixture([AIOLI(radius=1.0), AIOLI(radius=3.0)]), 2, margin=True),
-    Entry(Mixture([FOLKLORE(radius=0.5), FOLKLORE(radius=2.0)], [0.25, 0.75], share=0.05), 3, theorem=False),
-    Entry(OneVsRest(AIOLI(radius=2.0)), 3, certificate=False, theorem=False),
-    Entry(OneVsRest(FOLKLORE(radius=2.0)), 2, certificate=False, theorem=False),
-    Entry(VovkAzouryWarmuth(), 1),
-    Entry(VovkAzouryWarmuth(regularization=0.05), 1),
-    Entry(Perceptron(), 2),
-    Entry(Perceptron(), 3),
-    Entry(OGD(radius=2.0), 2),
-    Entry(OGD(radius=2.0), 3),
-    Entry(OGD(loss="hinge", radius=2.0, step="adagrad-norm"), 2),
-    Entry(OGD(radius=2.0, gradient_bound=1.5, multiclass="hinge"), 3),
-    Entry(OGD(loss="exponential", radius=0.25, step=InverseRootStep(0.3)), 2),
-    Entry(OGD(loss="squared", radius=2.0), 1),
-    Entry(OGD(loss="absolute", radius=1.0, step=0.1), 1),
-    Entry(OGD(loss="linear", radius=1.0, step=InverseTimeStep(0.5)), 1, theorem=False),
-    Entry(StronglyConvexOGD(), 2),
-    Entry(StronglyConvexOGD(regularization=0.1), 3),
-    Entry(StronglyConvexOGD(loss="logistic", regularization=0.1, sigma=0.2), 2, believes=True),
-    Entry(StronglyConvexOGD(regularization=0.3, radius=0.5, multiclass="softmax"), 3),
-    Entry(StronglyConvexOGD(loss="squared", regularization=0.1, radius=2.0), 1),
-    Entry(LinearizedFTRL(alpha=0.5), 2, theorem=False),
-    Entry(LinearizedFTRL(alpha=0.5, l1=1.0, l2=0.1), 3, theorem=False),
-    Entry(LinearizedFTRL(loss="hinge", alpha=1.0, beta=0.0, radius=1.0), 2),
-    Entry(LinearizedFTRL(loss="squared", alpha=0.5, l1=0.1, l2=0.1, radius=0.5), 1),
-    Entry(MirrorDescent(domain=Ball(2.0), averaging=False, gradient_bound=1.0), 2),
-    Entry(MirrorDescent(domain=Ball(2.0), lazy=False, averaging=False, gradient_bound=1.5), 3),
-    Entry(MirrorDescent(domain=Simplex(2.0), mirror="entropy", gradient_bound=1.0), 2, theorem=False),
-    Entry(MirrorDescent("absolute", domain=Octahedron(2.0), mirror="power", averaging=False, gradient_bound=1.0), 1),
+    *defined(
+        "test_panels.py",
+        Entry(AIOLI(radius=3.0, precision="single"), 2, margin=True, rounding=1e-4),
+        Entry(FOLKLORE(radius=2.0, precision="single"), 3, rounding=1e-4),
+        Entry(GAF(radius=2.0, precision="single"), 2, theorem=False, rounding=1e-4),
+    ),
+    *defined(
+        by.ons,
+        Entry(ONS(radius=1.0, gamma=0.5, epsilon=0.5), 2, margin=True, certificate=False, theorem=False),
+        Entry(ONS(radius=1.0, gamma=0.5, epsilon=0.5), 3, certificate=False, theorem=False),
+        Entry(ONS(radius=0.5, feature_bound=1.0), 2, margin=True),
+        Entry(ONS(radius=0.5, feature_bound=1.0), 3),
+    ),
+    *defined(
+        by.mixture,
+        Entry(Mixture([AIOLI(radius=1.0), AIOLI(radius=3.0)]), 2, margin=True),
+        Entry(Mixture([FOLKLORE(radius=0.5), FOLKLORE(radius=2.0)], [0.25, 0.75], share=0.05), 3, theorem=False),
+    ),
+    *defined(
+        by.one_vs_rest,
+        Entry(OneVsRest(AIOLI(radius=2.0)), 3, certificate=False, theorem=False),
+        Entry(OneVsRest(FOLKLORE(radius=2.0)), 2, certificate=False, theorem=False),
+    ),
+    *defined(
+        by.vovk,
+        Entry(VovkAzouryWarmuth(), 1),
+        Entry(VovkAzouryWarmuth(regularization=0.05), 1),
+    ),
+    *defined(
+        by.perceptron,
+        Entry(Perceptron(), 2),
+        Entry(Perceptron(), 3),
+    ),
+    *defined(
+        by.ogd,
+        Entry(OGD(radius=2.0), 2),
+        Entry(OGD(radius=2.0), 3),
+        Entry(OGD(loss="hinge", radius=2.0, step="adagrad-norm"), 2),
+        Entry(OGD(radius=2.0, gradient_bound=1.5, multiclass="hinge"), 3),
+        Entry(OGD(loss="exponential", radius=0.25, step=InverseRootStep(0.3)), 2),
+        Entry(OGD(loss="squared", radius=2.0), 1),
+        Entry(OGD(loss="absolute", radius=1.0, step=0.1), 1),
+        Entry(OGD(loss="linear", radius=1.0, step=InverseTimeStep(0.5)), 1, theorem=False),
+    ),
+    *defined(
+        by.strongly_convex,
+        Entry(StronglyConvexOGD(), 2),
+        Entry(StronglyConvexOGD(regularization=0.1), 3),
+        Entry(StronglyConvexOGD(loss="logistic", regularization=0.1, sigma=0.2), 2, believes=True),
+        Entry(StronglyConvexOGD(regularization=0.3, radius=0.5, multiclass="softmax"), 3),
+        Entry(StronglyConvexOGD(loss="squared", regularization=0.1, radius=2.0), 1),
+    ),
+    *defined(
+        by.linearized_ftrl,
+        Entry(LinearizedFTRL(alpha=0.5), 2, theorem=False),
+        Entry(LinearizedFTRL(alpha=0.5, l1=1.0, l2=0.1), 3, theorem=False),
+        Entry(LinearizedFTRL(loss="hinge", alpha=1.0, beta=0.0, radius=1.0), 2),
+        Entry(LinearizedFTRL(loss="squared", alpha=0.5, l1=0.1, l2=0.1, radius=0.5), 1),
+    ),
+    *defined(
+        by.mirror_descent,
+        Entry(MirrorDescent(domain=Ball(2.0), averaging=False, gradient_bound=1.0), 2),
+        Entry(MirrorDescent(domain=Ball(2.0), lazy=False, averaging=False, gradient_bound=1.5), 3),
+        Entry(MirrorDescent(domain=Simplex(2.0), mirror="entropy", gradient_bound=1.0), 2, theorem=False),
+        Entry(
+            MirrorDescent("absolute", domain=Octahedron(2.0), mirror="power", averaging=False, gradient_bound=1.0), 1
+        ),
+    ),
     Entry(MirrorDescent("hinge", Box(1.0), schedule=AdaGrad.of_diameter(2.0), lazy=False, averaging=False), 2),
-    Entry(MirrorDescent(domain=WholeSpace(), schedule=0.02, lazy=False, averaging=False), 2, theorem=False),
-    Entry(MirrorDescent(domain=WholeSpace(), mirror="p-norm", schedule=InverseRootStep(0.02)), 3, theorem=False),
-    Entry(ExponentiatedGradient(scale=2.0), 2),
-    Entry(ExponentiatedGradient(loss="hinge", scale=2.0, signed=True, feature_bound=2.0), 2),
-    Entry(ExponentiatedGradient(loss="squared", signed=True, horizon=200), 1),
-    Entry(MirrorDescentAggregator(), 2, theorem=False),
-    Entry(MirrorDescentAggregator(STUMPS, loss="exponential", scale=2.0, symmetric=True), 2, theorem=False),
-    Entry(MirrorDescentAggregator(loss="logit", domain="subsimplex", mirror="power", horizon=100), 2, theorem=False),
-    Entry(MirrorDescentAggregator(loss="squared", scale=2.0, domain="octahedron", mirror="p-norm"), 1, theorem=False),
+    *defined(
+        by.mirror_descent,
+        Entry(MirrorDescent(domain=WholeSpace(), schedule=0.02, lazy=False, averaging=False), 2, theorem=False),
+        Entry(MirrorDescent(domain=WholeSpace(), mirror="p-norm", schedule=InverseRootStep(0.02)), 3, theorem=False),
+    ),
+    *defined(
+        by.exponentiated_gradient,
+        Entry(ExponentiatedGradient(scale=2.0), 2),
+        Entry(ExponentiatedGradient(loss="hinge", scale=2.0, signed=True, feature_bound=2.0), 2),
+        Entry(ExponentiatedGradient(loss="squared", signed=True, horizon=200), 1),
+    ),
+    *defined(
+        by.aggregator,
+        Entry(MirrorDescentAggregator(), 2, theorem=False),
+        Entry(MirrorDescentAggregator(STUMPS, loss="exponential", scale=2.0, symmetric=True), 2, theorem=False),
+        Entry(
+            MirrorDescentAggregator(loss="logit", domain="subsimplex", mirror="power", horizon=100), 2, theorem=False
+        ),
+        Entry(
+            MirrorDescentAggregator(loss="squared", scale=2.0, domain="octahedron", mirror="p-norm"), 1, theorem=False
+        ),
+    ),
+    *defined(by.hedge, Entry(Hedge([FOLKLORE(radius=2.0), OGD(radius=1.0)]), 3)),
+    *defined(
+        "test_boosting.py",
+        Entry(OnlineBoosting(n_estimators=3), 3, certificate=False, theorem=False),
+        Entry(OnlineBoosting("naive-bayes", n_estimators=2), 2, certificate=False, theorem=False),
+        Entry(OnlineBoosting(OGD(radius=2.0), n_estimators=2), 3, certificate=False, theorem=False),
+    ),
+    *defined("test_hedge.py", Entry(Stack([AIOLI(radius=1.0), AIOLI(radius=3.0)]), 2)),
+    *defined(
+        "test_online_to_batch.py",
+        Entry(OnlineToBatch(AIOLI(radius=2.0)), 2),
+        Entry(OnlineToBatch(FOLKLORE(radius=2.0), "last"), 3),
+        Entry(OnlineToBatch(OGD(radius=2.0), "average"), 2),
+        Entry(OnlineToBatch(VovkAzouryWarmuth(), "last"), 1),
+    ),
+    *defined(
+        "test_bandit.py",
+        Entry(BanditMulticlass(FOLKLORE(radius=2.0), n_classes=3, exploration=0.2), 3),
+        Entry(BanditMulticlass(FOLKLORE(radius=2.0, feature_bound=1.0), n_classes=3, exploration="anytime"), 3),
+        Entry(EpsilonGreedy(FOLKLORE(radius=2.0), 0.3, n_classes=3), 3),
+        Entry(EpsilonGreedy(Perceptron(), 0.3, n_classes=3), 3),
+        Entry(Banditron(0.2, n_classes=3), 3),
+        Entry(Gaptron(gamma=0.2, n_classes=3), 3),
+        Entry(Gaptron("full", gamma=0.2, n_classes=3), 3),
+    ),
 ]
+LEARNERS = [entry for entry in MATRIX if isinstance(entry.learner, OnlineLearner)]
+BANDITS = [entry for entry in MATRIX if entry.is_bandit]
+WRAPPERS = [entry for entry in MATRIX if not entry.is_bandit and not isinstance(entry.learner, OnlineLearner)]
 CLASSIFIERS = [entry for entry in LEARNERS if entry.classifies]
 ONE_OF_EACH = list({type(entry.learner): entry for entry in reversed(LEARNERS)}.values())
+ONE_PER_PATH = list({entry.path: entry for entry in reversed(LEARNERS)}.values())[::-1]
 
 
 # ---------------------------------------------------------------------- streams
@@ -420,6 +582,9 @@ def short_games(path: str) -> None:
 every_learner = pytest.mark.parametrize("entry", LEARNERS, ids=str)
 every_classifier = pytest.mark.parametrize("entry", CLASSIFIERS, ids=str)
 every_class = pytest.mark.parametrize("entry", ONE_OF_EACH, ids=str)
+every_path = pytest.mark.parametrize("entry", ONE_PER_PATH, ids=str)  # for checks of shared code that reads input
+every_bandit = pytest.mark.parametrize("entry", BANDITS, ids=str)
+every_wrapper = pytest.mark.parametrize("entry", WRAPPERS, ids=str)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -450,6 +615,17 @@ def through_file(learner: Any, folder: Path) -> Any:
     return regretless.load(folder / "model.npz")
 
 
+@contextmanager
+def refused(what: Any, words: str, kind: type[Exception] = ValueError) -> Iterator[None]:
+    """The block raises, with these words (a regular expression); `what` names the case."""
+    try:
+        yield
+    except kind as refusal:
+        assert re.search(words, str(refusal)), f"{what}: {refusal}"
+    else:
+        raise AssertionError(f"{what}: not refused")
+
+
 def changed(array: np.ndarray, place: Any, value: Any) -> np.ndarray:
     array = array.copy()
     array[place] = value
@@ -457,7 +633,7 @@ def changed(array: np.ndarray, place: Any, value: Any) -> np.ndarray:
 
 
 def certificate(learner: Any) -> float:
-    whole = isinstance(learner.competes_with.domain, WholeSpace)
+    whole = learner.competes_with and isinstance(learner.competes_with.domain, WholeSpace)
     return learner.regret_certificate(LARGEST_NUMBER_WEIGHTS if whole else None)
 
 
@@ -503,7 +679,7 @@ def assert_sound(entry: Entry, learner: Any) -> None:
         for member in members(learner):
             assert_sound(replace(entry, learner=member), member)
         return
-    if entry.remembers:
+    if "P" not in learner.state_._fields or entry.remembers:
         return
     P = covariance(learner.state_.P, learner.state_.tally)
     assert np.allclose(P, P.T, rtol=0.0, atol=0.0 if not learner.state_.tally[ROOT] else 1e-15 * np.abs(P).max())

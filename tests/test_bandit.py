@@ -510,7 +510,7 @@ def test_gaptron_of_full_information_resumes(tmp_path: Path) -> None:
 
 
 def test_nothing_to_save(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="learned nothing yet"):
+    with pytest.raises(ValueError, match="is not fitted"):
         BANDITS["theory"].save(tmp_path / "model.npz")
 
 
@@ -601,7 +601,7 @@ def test_bad_parameters() -> None:
     x = [0.5]
     for learner, words in (
         (BanditMulticlass(RIGHT), "n_classes or classes"),
-        (BanditMulticlass(RIGHT, n_classes=1), "whole number >= 2"),
+        (BanditMulticlass(RIGHT, n_classes=1), "integer >= 2"),
         (BanditMulticlass(RIGHT, n_classes=3, classes=[0, 1]), "leave one of them out"),
         (BanditMulticlass(RIGHT, classes=[0, 0]), "twice"),
         (BanditMulticlass(RIGHT, n_classes=2), "needs the number of rounds"),

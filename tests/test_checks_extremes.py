@@ -23,7 +23,7 @@ from learners import (
     start_of,
     within,
 )
-from regretless import AIOLI, GAF, OGD, ONS, BadRow, StronglyConvexOGD, VovkAzouryWarmuth
+from regretless import AIOLI, OGD, ONS, BadRow, StronglyConvexOGD, VovkAzouryWarmuth
 from regretless.learners.first_order.linear import SQUARE
 from regretless.learners.second_order.curvature import SHARP, kappa
 from regretless.learners.second_order.rounding import covariance
@@ -41,8 +41,8 @@ EXTREMES: dict[str, Callable[[float], np.ndarray]] = {  # by the largest norm th
     "one huge column": lambda top: directions(200, 3) * [top, 1.0, 1.0 / top],
     "zeros": lambda top: np.zeros((200, 3)),
     "margins of 1e4": lambda top: 100.0 * np.repeat(directions(4, 3), 50, axis=0),
-    "identical": lambda top: np.tile(directions(1, 3), (20_000, 1)),
-    "separable": lambda top: 10.0 * directions(2_000, 3),
+    "identical": lambda top: np.tile(directions(1, 3), (1_000, 1)),  # a million of them: below
+    "separable": lambda top: 10.0 * directions(500, 3),
 }
 
 
@@ -57,16 +57,23 @@ def in_small_and_in_large_sets() -> list[tuple[Entry, bool]]:
     ]
 
 
+def labellings(entry: Entry, X: np.ndarray) -> list[np.ndarray]:
+    """Of `LABELLINGS`, each once: of identical rows, the separable labels are constant too."""
+    found = [labels(X, entry.n_classes if entry.classifies else 2) for labels in LABELLINGS.values()]
+    if len({tuple(x) for x in X.tolist()}) == 1:
+        found = found[1:]
+    if not entry.classifies and entry.first_order:
+        found.append(entry.largest_target * np.where(np.arange(len(X)) % 3, 0.999, -0.999))
+    return found
+
+
 @pytest.mark.parametrize(("entry", "large"), in_small_and_in_large_sets(), ids=str)
 @pytest.mark.parametrize("extreme", EXTREMES)
 @pytest.mark.filterwarnings("error")
 def test_extremes_stay_finite(entry: Entry, large: bool, extreme: str) -> None:
     entry = entry.taking(entry.largest_row, **({"radius": 100.0, "scale": 100.0, "gamma": 0.5} if large else {}))
-    X = within(EXTREMES[extreme](entry.largest_row), entry.largest_row)[: 300 if entry.remembers else None]
-    labellings = [labels(X, entry.n_classes if entry.classifies else 2) for labels in LABELLINGS.values()]
-    if not entry.classifies and entry.first_order:
-        labellings.append(entry.largest_target * np.where(np.arange(len(X)) % 3, 0.999, -0.999))
-    for y in labellings:
+    X = within(EXTREMES[extreme](entry.largest_row), entry.largest_row)[: 200 if entry.slow else None]
+    for y in labellings(entry, X):
         learner = entry.new()
         played = learner.predict_then_learn(X, y, **entry.first)
         assert_sound(entry, learner)
@@ -78,19 +85,19 @@ def test_extremes_stay_finite(entry: Entry, large: bool, extreme: str) -> None:
 
 
 @every_learner
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.filterwarnings("error")
-def test_rows_and_weights_of_all_sizes_stay_finite(entry: Entry, seed: int) -> None:
+def test_rows_and_weights_of_all_sizes_stay_finite(entry: Entry) -> None:
     """Also where a gradient, or the square of one, is lost below the least number."""
-    rng = np.random.default_rng(seed)
     entry = entry.taking(entry.largest_row)
-    weight = 10.0 ** rng.uniform(-300, 12, size=100)
-    X = 10.0 ** rng.uniform(-320, np.log10(entry.largest_row), size=(100, 1)) * directions(100, 3)
-    X = within(X, entry.largest_row) / np.sqrt(np.maximum(weight, 1.0))[:, None]
-    y = LABELLINGS["separable"](X, max(entry.n_classes, 2))
-    learner, forecasts = play(entry, Stream(X, y), sample_weight=weight)
-    assert np.isfinite(forecasts).all()
-    assert_sound(entry, learner)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        weight = 10.0 ** rng.uniform(-300, 12, size=100)
+        X = 10.0 ** rng.uniform(-320, np.log10(entry.largest_row), size=(100, 1)) * directions(100, 3)
+        X = within(X, entry.largest_row) / np.sqrt(np.maximum(weight, 1.0))[:, None]
+        y = LABELLINGS["separable"](X, max(entry.n_classes, 2))
+        learner, forecasts = play(entry, Stream(X, y), sample_weight=weight)
+        assert np.isfinite(forecasts).all()
+        assert_sound(entry, learner)
 
 
 @every_learner
@@ -117,15 +124,16 @@ def hessian_of_row(
 @every_learner
 @pytest.mark.slow
 def test_the_state_stays_sound_over_many_rows(entry: Entry) -> None:
-    """And where there is an inverse, it stays one."""
-    slow = isinstance(entry.learner, GAF | ONS) and entry.n_classes > 2  # 50 microseconds a row and more
-    stream = entry.stream(n=500 if entry.remembers else 50_000 if slow else 200_000, d=5)
+    """And where there is an inverse, it stays one: of 200,000 rows where a row takes a microsecond, else of 20,000."""
+    inverse = isinstance(entry.learner, AIOLI | VovkAzouryWarmuth)
+    stream = entry.stream(n=500 if entry.slow else 200_000 if inverse else 20_000, d=5)
     learner, forecasts = play(entry, stream)
     assert_sound(entry, learner)
     c = hessian_of_row(entry, learner, *stream, forecasts)
+    assert c is not None or not inverse
     if c is not None:
         A = start_of(learner) * np.eye(5) + (stream.X * c[:, None]).T @ stream.X
-        assert np.linalg.norm(learner.state_.P @ A - np.eye(5)) <= 1e-8
+        assert np.linalg.norm(learner.state_.P @ A - np.eye(5)) <= (1e-2 if entry.single else 1e-8)
 
 
 @learners_that(lambda entry: isinstance(entry.learner, AIOLI | VovkAzouryWarmuth))
@@ -138,8 +146,9 @@ def test_the_inverse_stays_one_over_a_million_identical_rows(entry: Entry) -> No
     along = np.outer(stream.X[0], stream.X[0])  # a projection: the rows have norm 1
     P = (np.eye(3) - along) / lam + along / (lam + c.sum())  # (inverting the sum of the rows loses seven digits)
     found = covariance(learner.state_.P, learner.state_.tally)
-    assert np.linalg.norm(found - P) <= 1e-12 * np.linalg.norm(P)
-    assert stream.X[0] @ found @ stream.X[0] == pytest.approx(1 / (lam + c.sum()), rel=1e-6)
+    assert np.linalg.norm(found - P) <= (1e-4 if entry.single else 1e-12) * np.linalg.norm(P)
+    if not entry.single:
+        assert stream.X[0] @ found @ stream.X[0] == pytest.approx(1 / (lam + c.sum()), rel=1e-6)
 
 
 # ---------------------------------------------------------------------- one factor for all weights
@@ -172,8 +181,8 @@ def descend(learner: Any, stream: Stream) -> list[float]:
     ids=repr,
 )
 @pytest.mark.slow
-def test_the_weights_times_their_factor_are_the_weights_after_200_000_rows(learner: Any) -> None:
-    stream = make_stream("drifting", 200_000, 3, 2, seed=0)
+def test_the_weights_times_their_factor_are_the_weights_after_60_000_rows(learner: Any) -> None:
+    stream = make_stream("drifting", 60_000, 3, 2, seed=0)
     w = learner.fit(*stream).coef_[0]
     np.testing.assert_allclose(w, descend(learner, stream), rtol=1e-9)
     assert learner.state_.size[SQUARE] == pytest.approx(w @ w, rel=1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from learners import (
+    ONE_PER_PATH,
     STUMPS,
     Entry,
     Stream,
@@ -33,7 +35,7 @@ from learners import (
     through_file,
     within,
 )
-from regretless import FTRL, BadRow, MirrorDescentAggregator, OnlineLogisticRegression
+from regretless import FTRL, BadRow, MirrorDescentAggregator, OnlineBoosting, OnlineLogisticRegression
 from regretless.core.labels import Labels
 from regretless.core.learner import OnlineLearner
 from regretless.core.tally import LOSS
@@ -52,11 +54,14 @@ KINDS_OF_LABELS: dict[str, tuple[list[Any], list[Any]]] = {  # labels for codes 
 SOME_CODES = np.array([0, 1, 1, 0, 1, 0, 0, 1, 0, 1])
 
 
-@learners_that(lambda entry: entry.n_classes == 2)
+@pytest.mark.parametrize("entry", [entry for entry in ONE_PER_PATH if entry.n_classes == 2], ids=str)
 @pytest.mark.parametrize("kind", KINDS_OF_LABELS)
-@pytest.mark.parametrize("as_array", [False, True])
-@pytest.mark.parametrize("declared", [False, True])
-def test_labels_of_any_kind(entry: Entry, kind: str, as_array: bool, declared: bool, tmp_path: Path) -> None:
+def test_labels_of_any_kind(entry: Entry, kind: str, tmp_path: Path) -> None:
+    for as_array, declared in itertools.product((False, True), repeat=2):
+        check_labels(entry, kind, as_array, declared, tmp_path)
+
+
+def check_labels(entry: Entry, kind: str, as_array: bool, declared: bool, tmp_path: Path) -> None:
     names, order = KINDS_OF_LABELS[kind]
     X = directions(10, 4) / 2
     y: Any = [names[code] for code in SOME_CODES]
@@ -110,7 +115,24 @@ def test_a_class_may_be_met_late(entry: Entry) -> None:
     assert learner.predict(stream.X).shape == (100,)
 
 
-@every_classifier
+soft_classifiers = learners_that(lambda entry: entry.classifies and entry.takes_soft_labels)
+
+
+@learners_that(lambda entry: not entry.takes_soft_labels)
+def test_soft_labels_are_refused_where_mistakes_are_counted(entry: Entry) -> None:
+    stream = entry.stream()
+    soft = changed(np.eye(entry.n_classes)[stream.y], 2, np.full(entry.n_classes, 1 / entry.n_classes))
+    learner, _ = play(entry, stream)
+    before = fingerprint(learner)
+    with pytest.raises(BadRow, match="row 2: a soft label"):
+        learner.partial_fit(stream.X, soft)
+    with pytest.raises(BadRow, match="row 0: a soft label"):
+        learner.learn_one(stream.X[0], soft[2])
+    assert fingerprint(learner) == before
+    assert_same_state(entry.new().partial_fit(stream.X, np.eye(entry.n_classes)[stream.y], **entry.first), learner)
+
+
+@soft_classifiers
 def test_soft_labels(entry: Entry) -> None:
     stream = entry.stream("uneven")
     hard = np.eye(entry.n_classes)[stream.y]
@@ -128,7 +150,7 @@ def test_soft_labels(entry: Entry) -> None:
     inferred.learn_one(stream.X[0], stream.y[0])
 
 
-@every_classifier
+@soft_classifiers
 def test_one_soft_label(entry: Entry) -> None:
     stream = entry.stream()
     soft = np.full((1, entry.n_classes), 1 / entry.n_classes)
@@ -204,12 +226,12 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
     "mirror": ("p-norm", "power"),
     "horizon": (50, 60),
     "base": ("columns", STUMPS),
-    "kernel": ("linear", "linear"),
-    "approximation": ("nystrom", "nystrom"),
+    "kernel": ("linear", "rbf"),
+    "approximation": ("exact", "nystrom"),
     "budget": (10, 20),
     "classes": (None, [0, 1, 2, 3, 4]),
     "missing": ("mean", "error"),
-    "precision": ("double", "double"),
+    "precision": ("double", "single"),
     "drift": ("none", "track"),
     "radii": ("auto", [2.0]),
     "on_bad_row": ("skip", "error"),
@@ -220,18 +242,28 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
 
 def choices(entry: Entry, name: str) -> tuple[Any, Any] | None:
     aggregates = isinstance(entry.learner, MirrorDescentAggregator)
-    if name == "loss" and isinstance(entry.learner, FTRL):
-        return "log", "log"
     if name == "loss":
-        return ("hinge", "logit") if entry.classifies else ("squared", "squared" if aggregates else "absolute")
+        return ("hinge", "logit") if entry.classifies else ("squared", "absolute")
+    if name == "estimator" and isinstance(entry.learner, OnlineBoosting):
+        return "stump", "naive-bayes"
     if name == "domain":
         return ("simplex", "octahedron") if aggregates else (Simplex(0.8), Octahedron(0.8))
     return CHOICES.get(name)
 
 
+def has_one_value(entry: Entry, name: str) -> bool:
+    """Whether a parameter has one legal value alone: FTRL's loss, and that of numbers which MDA predicts."""
+    learner = entry.learner
+    return name == "loss" and (
+        isinstance(learner, FTRL) or (isinstance(learner, MirrorDescentAggregator) and not entry.classifies)
+    )
+
+
 def other_value(entry: Entry, name: str, value: Any) -> Any:
     """A value that is not the parameter's and that it might have had."""
-    if isinstance(value, OnlineLearner):
+    if has_one_value(entry, name):
+        return value
+    if isinstance(value, OnlineLearner) and not isinstance(entry.learner, OnlineBoosting):
         return clone(value).set_params(radius=0.75 * value.radius)  # type: ignore[attr-defined]
     if (pair := choices(entry, name)) and (name != "curvature" or isinstance(value, str)):
         return pair[value == pair[0]]
@@ -245,9 +277,11 @@ def other_value(entry: Entry, name: str, value: Any) -> Any:
 
 
 def change_every_parameter(entry: Entry, learner: Any) -> None:
-    learner.set_params(
-        **{name: other_value(entry, name, value) for name, value in learner.get_params(deep=False).items()}
-    )
+    before = learner.get_params(deep=False)
+    after = {name: other_value(entry, name, value) for name, value in before.items()}
+    same = {name for name in before if recipe(before[name]) == recipe(after[name])}
+    assert same == {name for name in before if has_one_value(entry, name)}
+    learner.set_params(**after)
 
 
 @every_learner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -25,24 +26,35 @@ from learners import (
     learners_that,
     params,
     play,
+    refused,
     within,
 )
 from regretless import (
+    FTRL,
     ONS,
+    AggregatingForecaster,
     BadRow,
     MirrorDescentAggregator,
     NoBound,
     NoCertificate,
+    OneVsRest,
+    OnlineLogisticRegression,
     VovkAzouryWarmuth,
 )
 from regretless.core.tally import LOSS, ROWS
+from regretless.core.validate import HEAVIEST
 from regretless.theory.domains import Ball, Box, Octahedron, RowBall, Simplex, SubSimplex, WholeSpace
 
 # ---------------------------------------------------------------------- 7. regret <= certificate <= bound
 
 
+def seen(entry: Entry, stream: Stream) -> Stream:
+    """The stream as comparators see it."""
+    return Stream(entry.features(stream.X), stream.y)
+
+
 def comparator_shape(entry: Entry, stream: Stream) -> tuple[int, int]:
-    return entry.comparator_rows, entry.features(stream.X).shape[1]
+    return entry.comparator_rows, stream.X.shape[1]
 
 
 def bounded(domain: Any) -> Any:
@@ -97,16 +109,16 @@ WEIGHTINGS: dict[str, Callable[[int], np.ndarray]] = {
 }
 
 
-@learners_that(lambda entry: entry.certificate and not entry.believes)
-@every_kind
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@learners_that(lambda entry: entry.certificate and entry.compares and not entry.believes)
+@pytest.mark.parametrize(("kind", "weighting"), [("iid", "weight 1"), ("drifting", "weights"), ("uneven", "weights")])
 def test_regret_is_within_the_certificate(entry: Entry, kind: str, weighting: str) -> None:
-    stream = entry.stream(kind, n=150, d=3)
-    weight = WEIGHTINGS[weighting](150)
+    """(test_regret.py plays all of them with weight 1, against the solver of best_in_hindsight.)"""
+    stream = entry.stream(kind, n=100, d=3)
+    weight = WEIGHTINGS[weighting](100)
     learner, forecasts = play(entry, stream, sample_weight=weight)
     suffered = weight @ entry.losses_suffered(forecasts, stream.y) + decay_paid(entry, stream, weight)
     assert np.isfinite(suffered)
-    domain = learner.competes_with.domain
+    domain, stream = learner.competes_with.domain, seen(entry, stream)
     comparators = random_comparators(domain, comparator_shape(entry, stream), np.random.default_rng(2))
     least = bounded(domain).project(np.zeros_like(comparators[0]))
     for W in [least, good_comparator(entry, domain, stream, weight), *comparators]:
@@ -114,45 +126,74 @@ def test_regret_is_within_the_certificate(entry: Entry, kind: str, weighting: st
         assert regret <= learner.regret_certificate(comparator_norm=np.linalg.norm(W)) + 1e-9 * (1 + abs(suffered))
 
 
-def assert_certificate_is_true_or_refused(entry: Entry, learner: Any, stream: Stream, weight: float) -> None:
+NEVER = r"(?!)"
+ROUNDING = (
+    r"^(no member has a certificate .*)?"
+    r"(A has grown to \S+ times regularization in \d+ rows, along directions that rounding cannot tell apart"
+    r"|forecasts and losses are so large that rounding may move their sum by"
+    r"|weight \|x\|\^2 / regularization reached \S+: beyond 1e\+12 rounding in the refits)"
+)
+
+
+def reason_to_refuse(entry: Entry, size: float, weight: float) -> str:
+    """The words by which a certificate may be refused for 100 to 300 rows of that size and weight."""
+    learner = entry.learner
+    if isinstance(learner, OneVsRest):
+        return "come near the best softmax is not proved"
+    if isinstance(learner, ONS) and weight < 1e12 and (size > 1.0 or not entry.certificate):
+        return "gamma=.* is not proved to keep the quadratics below the loss"
+    if entry.single and (size >= 1e3 or weight >= 1e6):
+        return ROUNDING  # 24 bits
+    if entry.first_order or isinstance(learner, VovkAzouryWarmuth | OnlineLogisticRegression | AggregatingForecaster):
+        return NEVER
+    return ROUNDING if weight >= 1e12 or (isinstance(learner, FTRL) and size >= 1e7) else NEVER
+
+
+def assert_certificate_is_true_or_refused(
+    entry: Entry, learner: Any, stream: Stream, size: float, weight: float
+) -> None:
     """Against the least weights there are: almost always none at all, whose losses are the same on every stream."""
+    if not entry.compares:
+        return
     suffered = learner.state_.tally[LOSS]  # from the forecasts it would overflow where a probability underflows
     suffered += decay_paid(entry, stream, np.full(len(stream.y), weight))
+    stream = seen(entry, stream)
     least = bounded(learner.competes_with.domain).project(np.zeros(comparator_shape(entry, stream)))
     regret = suffered - weight * entry.losses(least, stream).sum()
     try:
         assert regret <= learner.regret_certificate(np.linalg.norm(least)) + 1e-9 * (1 + abs(suffered))
     except NoCertificate as refusal:
-        assert "rounding" in str(refusal) or "not proved" in str(refusal)
+        assert re.search(reason_to_refuse(entry, size, weight), str(refusal)), refusal
 
 
 @learners_that(lambda entry: not entry.believes)
-@pytest.mark.parametrize("size", [1e3, 1e5, 1e7, 1e9])
-def test_the_certificate_survives_large_rows(entry: Entry, size: float) -> None:
-    X, size = directions(300, 3), min(size, entry.largest_row)
-    entry = entry.taking(size)
-    stream = Stream(size * X, LABELLINGS["separable"](X, max(entry.n_classes, 2)))
-    learner = entry.new().partial_fit(*stream, **entry.first)
-    assert_certificate_is_true_or_refused(entry, learner, stream, 1.0)
-    if entry.certificate and not isinstance(entry.learner, ONS) and size <= 1e5:
-        learner.regret_certificate(0.0)  # is not refused
+def test_the_certificate_survives_large_rows(entry: Entry) -> None:
+    X = directions(300, 3)
+    for size in (1e3, 1e5, 1e7, 1e9):
+        size = min(size, entry.largest_row)
+        taking = entry.taking(size)
+        stream = Stream(size * X, LABELLINGS["separable"](X, max(entry.n_classes, 2)))
+        learner = taking.new().partial_fit(*stream, **entry.first)
+        assert_certificate_is_true_or_refused(taking, learner, stream, size, 1.0)
 
 
 @every_learner
-@pytest.mark.parametrize("weight", [1e-300, 1e6, 1e12, 1e20, 1e50, 1e300])
 @pytest.mark.filterwarnings("error")
-def test_extreme_weights_are_played_soundly_or_refused(entry: Entry, weight: float) -> None:
+def test_extreme_weights_are_played_soundly_or_refused(entry: Entry) -> None:
     stream = entry.stream()
-    learner = entry.new()
-    try:
+    norm = np.linalg.norm(stream.X, axis=1).max()
+    for weight in (1e-300, 1e6, 1e12, 1e20, 1e300):
+        learner = entry.new()
+        words = "sample_weight" if weight > HEAVIEST else "row norm" if norm * weight**0.5 > entry.largest_row else ""
+        if words:
+            with refused(weight, words, BadRow):
+                learner.partial_fit(*stream, sample_weight=weight, **entry.first)
+            assert contents(learner) == params(entry.learner)
+            continue
         learner.partial_fit(*stream, sample_weight=weight, **entry.first)
-    except BadRow:
-        assert weight > 1e6 or np.linalg.norm(stream.X, axis=1).max() * weight**0.5 > entry.largest_row
-        assert contents(learner) == params(entry.learner)
-    else:
         assert_sound(entry, learner)
         if not entry.believes:
-            assert_certificate_is_true_or_refused(entry, learner, stream, weight)
+            assert_certificate_is_true_or_refused(entry, learner, stream, 1.0, weight)
 
 
 @every_learner
@@ -180,11 +221,11 @@ def test_the_certificate_is_within_the_bound(entry: Entry, kind: str) -> None:
 @learners_that(lambda entry: not entry.certificate)
 def test_no_certificate_is_said_not_guessed(entry: Entry) -> None:
     learner, _ = play(entry, entry.stream())
-    with pytest.raises(NoCertificate, match="not proved"):
+    with pytest.raises(NoCertificate, match=r"not proved|no regret is proved"):
         learner.regret_certificate()
 
 
-@every_learner
+@learners_that(lambda entry: entry.compares)
 def test_a_comparator_outside_the_class_has_no_certificate(entry: Entry) -> None:
     learner, _ = play(entry, entry.stream())
     if isinstance(learner.competes_with.domain, WholeSpace):

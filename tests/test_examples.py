@@ -39,7 +39,7 @@ def test_click_stream(tmp_path, monkeypatch, capsys):
     assert "columns: device (category), hour (number), age (number), price (number)" in text
     assert re.search(r"rows +4,000\n", text)
     assert (
-        float(re.search(r"log loss per row +([\d.]+)", text)[1]) < 0.57
+        float(re.search(r"log loss .*row +([\d.]+)", text)[1]) < 0.57
     )  # the base rate's is 0.65, and 0.53 that of who knows the truth and all ages
     # a file of one's own, as a real process
     path = tmp_path / "mine.csv"
@@ -61,8 +61,8 @@ def test_new_classes(capsys):
 
 def test_bandit(capsys):
     rates = dict(re.findall(r"^(\w[\w ]+\w) +([\d.]+)% wrong", printed("bandit", capsys), re.MULTILINE))
-    told, greedy, theorem = (float(rates[k]) for k in ("told the labels", "EpsilonGreedy", "BanditMulticlass"))
-    assert told < min(greedy, theorem) and max(greedy, theorem) < 65
+    labelled, greedy, theorem = (float(rates[k]) for k in ("with all labels", "EpsilonGreedy", "BanditMulticlass"))
+    assert labelled < min(greedy, theorem) and max(greedy, theorem) < 65
 
 
 def test_adversary(capsys):
@@ -79,7 +79,7 @@ def test_adversary(capsys):
 
 def test_your_own_learner(capsys):
     text = printed("your_own_learner", capsys)
-    assert "the same bits, True" in text
+    assert "identical results: True" in text
     for line in text.splitlines()[:3]:
         _, regret, certificate, bound = (float(number) for number in re.findall(r"-?\d+\.\d+", line))
         assert regret <= certificate <= bound

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ from regretless import BadRow
 from regretless.core.labels import Labels
 from regretless.learners.logistic.encoder import Encoder, as_rows, kind_of_rows, number_of, take_rows
 from regretless.learners.logistic.schema import CATEGORY, NUMBER, UNKNOWN, Schema
-from regretless.learners.logistic.segments import Segment, read
+from regretless.learners.logistic.segments import PartPlay, Segment, read
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.slots import Slots
 from regretless.learners.logistic.tables import Columns, Dictionaries, as_numbers, frame_columns
@@ -310,7 +311,7 @@ def test_a_part_is_cut_where_something_appears() -> None:
     assert list(grown) == [0, 2, 5]
     assert part.last_schema == grown[5]
     assert part.arrivals == {0: "x", 3: "y", 5: "z"}
-    assert [segment for segment in part.segments() if segment.rows.start < segment.rows.stop] == [
+    assert [segment for segment in part.segments(0, 6) if segment.rows.start < segment.rows.stop] == [
         Segment(slice(0, 1), grown[0], True),
         Segment(slice(1, 2), None, False),
         Segment(slice(2, 3), grown[2], False),
@@ -318,6 +319,30 @@ def test_a_part_is_cut_where_something_appears() -> None:
         Segment(slice(4, 5), None, False),
         Segment(slice(5, 6), grown[5], True),
     ]
+    assert [segment.rows for segment in part.segments(1, 4)] == [slice(1, 2), slice(2, 3), slice(3, 4), slice(4, 4)]
+
+
+def test_a_part_is_learned_in_steps() -> None:
+    slots = Slots(Labels(np.arange(2)), np.array([1.0, 0.0]), is_open=True)
+    part = read(np.ones((6, 1)), [0, 1, 1, 2, 0, 1], np.ones(6), encoder_of(Schema((NUMBER,))), slots, begun=True)
+    learned: list[Segment] = []
+
+    def learn(segment: Segment, part: Any, out: np.ndarray) -> Iterator[int]:
+        learned.append(segment)
+        out[segment.rows] = learned.index(segment)
+        yield segment.rows.stop
+
+    play = PartPlay(part, np.empty((6, 3)), learn, lambda: np.array([1, 0, 2]))
+    assert (play.n, play.at) == (6, 0)
+    for stop in (2, 5, 6):
+        play.learn_to(stop)
+        assert play.at == stop
+    rows = [segment.rows for segment in learned if segment.rows.start < segment.rows.stop]
+    assert rows == [slice(0, 2), slice(2, 3), slice(3, 4), slice(4, 5), slice(5, 6)]
+    assert [segment.rows for segment in learned if segment.new_label] == [slice(3, 4)]
+    forecasts, targets = play.results()
+    assert forecasts.shape == (6, 3)
+    np.testing.assert_array_equal(targets, np.eye(3)[[0, 1, 1, 2, 0, 1]])
 
 
 def test_bad_rows_of_a_part_have_weight_0() -> None:

@@ -25,7 +25,7 @@ from regretless.learners.logistic.newton import Step, first_variance, settle
 from regretless.learners.logistic.scaling import rescale
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.second_order.rounding import SUMS
-from regretless.learners.second_order.surrogate import helmert
+from regretless.learners.second_order.surrogate import SurrogateState, helmert
 
 
 class Stream:
@@ -137,17 +137,15 @@ def test_an_adagrad_member_and_its_certificate(K: int) -> None:
 @pytest.mark.parametrize("K", [2, 3])
 def test_a_certified_member(K: int) -> None:
     s, lam = Stream(K), 0.5
-    P = (2.0 if K == 2 else 1.0) / lam * np.eye((K - 1) * s.d)
-    w, tally = np.zeros((K - 1) * s.d), np.zeros(SUMS)
+    size = (K - 1) * s.d
+    state = SurrogateState((2.0 if K == 2 else 1.0) / lam * np.eye(size), np.zeros(size), np.zeros(SUMS))
     reach = certified.Reach(1.0, lam, helmert(K))
-    certified.run(P, w, tally, reach, *s.rows, s.out)
+    certified.run(state, *s.rows, reach, s.out)
     np.testing.assert_allclose(log_softmax(s.out, axis=1), certified_member(*s.rows, 1.0), atol=1e-12)
-    assert tally[ROWS] == s.n
+    assert state.tally[ROWS] == s.n
     again = np.empty_like(s.out)
-    certified.run(
-        P.copy(), w.copy(), tally.copy(), certified.Reach(1.0, lam, helmert(K)), s.X, s.Y, 0 * s.weight, again
-    )
-    certified.forecast_block(P, w, tally, s.X, helmert(K), s.out)
+    certified.run(SurrogateState(*(array.copy() for array in state)), s.X, s.Y, 0 * s.weight, reach, again)
+    certified.forecast_block(state, s.X, reach, s.out)
     np.testing.assert_array_equal(s.out, again)
 
 

@@ -246,11 +246,11 @@ def test_different_learners_are_refused() -> None:
     X, y, _ = stream(2)
     a = AIOLI(radius=3.0).fit(X, y)
     for other, words in (
-        ([], "1 learners to merge"),
-        ([AIOLI(radius=3.0)], "learned nothing yet"),
-        ([3], "none of regretless's"),
-        ([FOLKLORE().fit(X, y)], "one kind only"),
-        ([AIOLI(radius=4.0).fit(X, y)], "plays with radius=4.0"),
+        ([], "1 learners given"),
+        ([AIOLI(radius=3.0)], "is not fitted"),
+        ([3], "not a learner of regretless"),
+        ([FOLKLORE().fit(X, y)], "the same class"),
+        ([AIOLI(radius=4.0).fit(X, y)], "has radius=4.0"),
         ([AIOLI(radius=3.0).fit(X, y, classes=[1, 0])], r"classes \[1, 0\]"),
         ([AIOLI(radius=3.0).fit(X[:, :2], y)], "2 features"),
     ):

@@ -279,7 +279,7 @@ def test_bad_input_changes_nothing() -> None:
         ({"method": "median"}, "method='median'"),
         ({"random_state": -1}, "random_state"),
         ({"random_state": True}, "random_state"),
-        ({"base": 3}, "base=3"),
+        ({"estimator": 3}, "estimator=3"),
     ):
         model = OnlineToBatch(AIOLI()).set_params(**wrong)
         with pytest.raises(ValueError, match=words):

@@ -218,7 +218,7 @@ def test_other_learners_numbers_and_model_files(done: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["nowhere.csv"], "there is no file"),
+        (["nowhere.csv"], "no such file"),
         (["clicks.csv", "--on-bad", "shrug"], "shrug"),
         (["clicks.csv", "--target", "click", "--model", "Titanic()"], "there is no learner"),
         (["clicks.csv", "--target", "click", "--out", "fresh", "--resume"], "nothing to resume"),

@@ -47,7 +47,7 @@ def test_stopped_in_its_report_and_at_its_end_a_run_goes_on(tmp_path, monkeypatc
         patch.setattr(report, "write_pictures", stop)
         stopped = command("run", data, *OPTIONS, "--out", parts)
         assert stopped.exit_code == 4, stopped.output
-        assert "To go on: regretless" in stopped.output
+        assert "To continue: regretless" in stopped.output
     with monkeypatch.context() as patch:
         patch.setattr(Folder, "clear", stop)
         assert command("run", data, *OPTIONS, "--out", parts, "--resume").exit_code == 4

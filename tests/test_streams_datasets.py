@@ -79,27 +79,30 @@ def test_progress_is_told(tiny, tmp_path, monkeypatch):
     told = []
 
     class Bar:
-        def __init__(self, name, total, wanted):
-            told.append((name, total, wanted))
+        def __init__(self, wanted, total, description, unit):
+            told.append((description, total, wanted, unit))
 
         def __enter__(self):
-            return told.append
+            return self
+
+        def advance(self, amount):
+            told.append(amount)
 
         def __exit__(self, *error):
             pass
 
-    monkeypatch.setattr(fetch, "_bar", Bar)
+    monkeypatch.setattr(fetch, "progress_bar", Bar)
     monkeypatch.setattr(fetch, "AT_ONCE", 1000)
     load_dataset("tiny", cache=tmp_path / "c")
     size = file.stat().st_size
-    assert told[0] == ("tiny", size, True) and sum(told[1:]) == size and len(told) == 1 + -(-size // 1000)
+    assert told[0] == ("tiny", size, True, "bytes") and sum(told[1:]) == size and len(told) == 1 + -(-size // 1000)
 
 
 def test_what_is_not_the_data_set_is_refused_and_nothing_is_left(away, tiny):
     file, _, _ = tiny
     for spoil in (file.read_bytes()[:-200], b"<html>moved</html>", gzip.compress(file.read_bytes())[:-20]):
         file.write_bytes(spoil)
-        with pytest.raises(ValueError, match=r"is not tiny: rows of each class.*Nothing was kept|no svmlight text"):
+        with pytest.raises(ValueError, match=r"is not tiny: rows of each class.*Nothing was kept|not svmlight text"):
             load_dataset("tiny")
         assert list(away.iterdir()) == []
 
@@ -107,7 +110,7 @@ def test_what_is_not_the_data_set_is_refused_and_nothing_is_left(away, tiny):
 def test_another_copy_is_taken_with_a_warning_and_then_held_to(away, tiny):
     file, X, y = tiny
     dump_svmlight_file(X + 1e-6, y, str(file), zero_based=False)
-    with pytest.warns(UserWarning, match="another copy of tiny"):
+    with pytest.warns(UserWarning, match="a different copy of tiny"):
         data = load_dataset("tiny")
     assert np.allclose(data.X, X + 1e-6)
     assert sorted(path.name for path in away.iterdir()) == ["tiny", "tiny.sha256"]
@@ -184,7 +187,7 @@ def test_what_comes_with_scikit_learn(name, away):
 
 
 def test_bad_requests_are_refused():
-    with pytest.raises(ValueError, match=r"no data set 'titanic'.*vehicle"):
+    with pytest.raises(ValueError, match=r"unknown data set 'titanic'.*vehicle"):
         load_dataset("titanic")
     with pytest.raises(ValueError, match="part='validation'"):
         load_dataset("iris", part="validation")
@@ -197,7 +200,7 @@ def test_bad_requests_are_refused():
 def test_the_public_data_sets(name, recwarn):
     public = DATASETS[name]
     both = load_dataset(name, part="all", download=False)
-    assert not [w for w in recwarn if "another copy" in str(w.message)]
+    assert not [w for w in recwarn if "a different copy" in str(w.message)]
     counts = [np.array(part.counts) for part in (public.train, public.test) if part is not None]
     assert np.array_equal(np.unique(both.y, return_counts=True)[1], sum(counts))
     assert both.X.shape == (sum(c.sum() for c in counts), public.features)
@@ -219,10 +222,10 @@ def test_a_spoilt_file_of_ones_own_is_noticed(tmp_path, monkeypatch, away):
     monkeypatch.setenv("REGRETLESS_DATA", str(tmp_path))
     text = (tmp_path / "vehicle.scale").read_text()
     (tmp_path / "vehicle.scale").write_text(text.replace("0.153846", "0.253846", 1))
-    with pytest.warns(UserWarning, match="another copy of vehicle"):
+    with pytest.warns(UserWarning, match="a different copy of vehicle"):
         load_dataset("vehicle")
     (tmp_path / "vehicle.scale").write_text(text[: len(text) // 2])
-    with pytest.raises(ValueError, match=r"vehicle\.scale is not vehicle|no svmlight text"):
+    with pytest.raises(ValueError, match=r"vehicle\.scale is not vehicle|not svmlight text"):
         load_dataset("vehicle")
 
 

@@ -44,14 +44,14 @@ def test_names_that_few_rows_have_do_not_fill_the_memory(monkeypatch):
     blocks = list(reading)
     assert all(block.X.num_rows * block.X.num_columns <= 1000 for block in blocks)
     assert sum(block.X.num_rows for block in blocks) + reading.bad_count == 400
-    assert "is new" in reading.bad[0].why
+    assert "is not in the first" in reading.bad[0].why
 
 
 def test_a_header_of_many_columns_is_quick_and_has_an_end(monkeypatch):
     names = [f"c{i}" for i in range(80_000)]
     began = time.process_time()
     csv_table.CsvTable(iter([",".join(names).encode()]))
-    with pytest.raises(ValueError, match="'c5' is empty or named twice"):
+    with pytest.raises(ValueError, match="'c5' is empty or a duplicate"):
         csv_table.CsvTable(iter([",".join([*names, "c5"]).encode()]))
     assert time.process_time() - began < 3.0
     monkeypatch.setattr(csv_table, "MOST_COLUMNS", 10)
@@ -86,7 +86,7 @@ def test_a_parquet_column_that_declares_too_much_is_refused(tmp_path, monkeypatc
         pa.table({"a": np.zeros(100_000), "y": np.arange(100_000)}), path, compression="zstd", use_dictionary=False
     )
     monkeypatch.setattr(arrow_table, "LARGEST_COLUMN", 1000)
-    with pytest.raises(ValueError, match=r"bomb\.parquet: column 'a' inflates"):
+    with pytest.raises(ValueError, match=r"bomb\.parquet: column 'a' expands"):
         list(read(path, "y"))
 
 

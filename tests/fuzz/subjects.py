@@ -1,44 +1,19 @@
-"""Every public learner in a small configuration, found by walking the public names."""
+"""Every public learner in a small configuration: the test matrix (tests/learners.py), one entry per code path."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from regretless import (
-    AIOLI,
-    FOLKLORE,
-    FTRL,
-    GAF,
-    OGD,
-    ONS,
-    AggregatingForecaster,
-    BanditMulticlass,
-    Banditron,
-    EpsilonGreedy,
-    ExponentiatedGradient,
-    FollowTheLeader,
-    Gaptron,
-    Hedge,
-    KernelAIOLI,
-    LinearizedFTRL,
-    MirrorDescent,
-    MirrorDescentAggregator,
-    Mixture,
-    OneVsRest,
-    OnlineBoosting,
-    OnlineLogisticRegression,
-    OnlineToBatch,
-    Perceptron,
-    Stack,
-    StronglyConvexOGD,
-    VovkAzouryWarmuth,
-)
-from regretless.theory.domains import Ball, Box
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where processes without pytest find the matrix
+
+from learners import MATRIX
 
 
 @dataclass(frozen=True)
@@ -72,39 +47,6 @@ class Subject:
         return X, y
 
 
-SUBJECTS = [
-    Subject(OnlineLogisticRegression()),
-    Subject(OnlineLogisticRegression(), 3),
-    Subject(AIOLI(radius=3.0)),
-    Subject(FOLKLORE(radius=2.0), 3),
-    Subject(GAF(radius=2.0)),
-    Subject(GAF(radius=2.0), 3),
-    Subject(ONS(radius=0.5, feature_bound=1.0)),
-    Subject(ONS(radius=0.5, feature_bound=1.0), 3),
-    Subject(VovkAzouryWarmuth(), 1),
-    Subject(Perceptron(), 3),
-    Subject(OGD(radius=2.0)),
-    Subject(StronglyConvexOGD(regularization=0.1), 3),
-    Subject(LinearizedFTRL(alpha=0.5, l1=0.1)),
-    Subject(MirrorDescent(domain=Ball(2.0), gradient_bound=1.5), 3),
-    Subject(ExponentiatedGradient(scale=2.0)),
-    Subject(MirrorDescentAggregator()),
-    Subject(FTRL(regularization=0.3)),
-    Subject(FollowTheLeader(Box(1.0)), 1),
-    Subject(KernelAIOLI(radius=3.0)),
-    Subject(KernelAIOLI(approximation="nystrom", budget=8, radius=3.0)),
-    Subject(AggregatingForecaster(radius=3.0, method="langevin", n_samples=16)),
-    Subject(Mixture([AIOLI(radius=1.0), FOLKLORE(radius=2.0)])),
-    Subject(Hedge([Perceptron(), OGD(radius=2.0)])),
-    Subject(Stack([AIOLI(radius=1.0), AIOLI(radius=3.0)])),
-    Subject(OneVsRest(AIOLI(radius=2.0)), 3),
-    Subject(OnlineBoosting(n_estimators=3), 3),
-    Subject(OnlineToBatch(AIOLI(radius=2.0))),
-    Subject(BanditMulticlass(FOLKLORE(radius=2.0), n_classes=3, exploration=0.2), 3),
-    Subject(EpsilonGreedy(FOLKLORE(radius=2.0), n_classes=3), 3),
-    Subject(Banditron(n_classes=3), 3),
-    Subject(Gaptron(n_classes=3), 3),
-]
-
-
+PATHS = {entry.path: entry for entry in reversed(MATRIX)}
+SUBJECTS = [Subject(entry.learner, entry.n_classes) for entry in reversed(PATHS.values())]
 every_subject = pytest.mark.parametrize("subject", SUBJECTS, ids=str)

@@ -75,7 +75,7 @@ def test_labels_against_the_forecast(cases):
         prototype, K = CLASSIFIERS[int(rng.integers(len(CLASSIFIERS)))]
         learner = clone(prototype)
         lam = 10.0 ** rng.uniform(-13, 1)
-        for each in learner.learners if isinstance(learner, Mixture) else [learner]:
+        for each in learner.estimators if isinstance(learner, Mixture) else [learner]:
             each.set_params(**{"epsilon" if isinstance(each, ONS) else "regularization": lam})
         n, d = int(rng.integers(2, 120)), int(rng.integers(1, 4))
         X = hard_rows(rng, n, d, 0.0 if isinstance(learner, ONS) else 2.0)

@@ -18,12 +18,13 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
-from held import held
 from sklearn.base import clone
-from subjects import SUBJECTS, Subject, every_subject, public_learners
+from subjects import SUBJECTS, Subject, every_subject
 
 import regretless
+from held import held
 from regretless import AIOLI, GAF, Mixture, OnlineLogisticRegression, fit_sharded, load
+from regretless.core.registry import public_learners
 from regretless.core.turns import LEARNING, OF_PARAMETERS, WRITER, Turn, turn_of
 
 N_ROWS = 12
@@ -133,7 +134,7 @@ def test_learners_of_others_take_turns_too():
             return float(self.state_.w.sum())
 
     assert hasattr(Own.surprise, "takes_its_turn")
-    for kind in public_learners():
+    for kind in public_learners().values():
         for name in public_names(kind):
             static = inspect.getattr_static(kind, name)
             if inspect.isfunction(static) and not getattr(static, "__isabstractmethod__", False):

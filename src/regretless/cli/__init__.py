@@ -1,4 +1,4 @@
-"""The `regretless` command: one file a subcommand. What a subcommand needs is imported when it runs."""
+"""The `regretless` command, one module per subcommand. Each subcommand imports what it needs when it runs."""
 
 from __future__ import annotations
 

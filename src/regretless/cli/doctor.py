@@ -1,4 +1,4 @@
-"""`regretless doctor` and `regretless warmup`: what is installed, and what is compiled."""
+"""`regretless doctor` and `regretless warmup`: check the installation, and compile all kernels."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from regretless.cli.terminal import say
+from regretless.core.progress import progress_bar
 
 CORE = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 EXTRAS = {
@@ -22,10 +23,10 @@ EXTRAS = {
 
 
 def doctor(
-    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
-    prune: Annotated[bool, typer.Option("--prune", help="Remove compiled code of other versions.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove the compiled code of other versions.")] = False,
 ) -> None:
-    """Say what is installed, where compiled code and data are kept, and what could be better.
+    """Show installed versions, the folders of compiled code and data, and possible improvements.
 
     Example: regretless doctor
     """
@@ -48,7 +49,7 @@ def doctor(
 
 
 def look() -> dict[str, dict[str, Any]]:
-    """What there is."""
+    """Collect versions, extras, cache and data folders."""
     import numba
 
     from regretless import __version__
@@ -83,54 +84,47 @@ def _version(package: str) -> str:
 
 
 def _blas_threads() -> int:
-    import numpy  # noqa: F401 - its BLAS is what is asked about
+    import numpy  # noqa: F401 - loads its BLAS, so that threadpoolctl can report it
     from threadpoolctl import threadpool_info
 
     return max((info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"), default=1)
 
 
 def advise(found: dict[str, dict[str, Any]]) -> list[str]:
-    """What could be better, and how."""
+    """Possible improvements, and how to make them."""
     advice = []
     for extra, parts in found["extras"].items():
         missing = [part.split()[0] for part in parts if part.endswith("not installed")]
         if missing and extra == "rivals":
             advice.append(f"regretless race --against needs {' and '.join(missing)}: pip install {' '.join(missing)}")
         elif missing:
-            advice.append(
-                f'not installed: {", ".join(missing)}. pip install "regretless[{extra}]" brings what is needed.'
-            )
+            advice.append(f'not installed: {", ".join(missing)}. Run pip install "regretless[{extra}]".')
     cache = found["cache"]
     if cache["folder"].startswith("none"):
-        advice.append("every process compiles anew: name a writable folder in REGRETLESS_CACHE_DIR.")
+        advice.append("every process compiles again: set REGRETLESS_CACHE_DIR to a writable folder.")
     elif cache["compiled"] == 0:
-        advice.append("nothing is compiled yet: `regretless warmup` does it once for all processes to come.")
+        advice.append("nothing is compiled yet: `regretless warmup` compiles once for all later processes.")
     if cache["stale"]:
         advice.append(f"compiled code of {len(cache['stale'])} other versions: `regretless doctor --prune` removes it.")
     if found["data"]["REGRETLESS_DATA"] != "not set" and not Path(found["data"]["REGRETLESS_DATA"]).is_dir():
-        advice.append(f"REGRETLESS_DATA names no folder: {found['data']['REGRETLESS_DATA']}")
-    return advice or ["all is well."]
+        advice.append(f"REGRETLESS_DATA is not a folder: {found['data']['REGRETLESS_DATA']}")
+    return advice or ["no problems found."]
 
 
 def warmup() -> None:
-    """Compile every learner now, once a machine, so that no first use has to wait.
+    """Compile all learners now, once per machine, so that the first use does not have to wait.
 
     Example: regretless warmup
     """
     import time
 
-    from rich.console import Console
-    from rich.progress import Progress
-
     from regretless.evaluate.warmup import games, play
 
-    console = Console(stderr=True)
     started = time.perf_counter()
     every = [(name, learner, K) for name, learner, kinds in games() for K in kinds]
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("compiling", total=len(every))
+    with progress_bar(True, len(every), "compiling", transient=True) as bar:
         for name, learner, n_classes in every:
-            progress.update(task, description=name)
+            bar.update(description=name)
             play(learner, n_classes)
-            progress.advance(task)
-    print(f"{len(every)} games played, all compiled, in {time.perf_counter() - started:.0f} s.")
+            bar.advance()
+    print(f"compiled {len(every)} cases of all learners in {time.perf_counter() - started:.0f} s.")

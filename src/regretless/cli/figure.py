@@ -1,10 +1,8 @@
-"""`regretless figure`: the figures of the texts, made anew."""
+"""`regretless figure`: reproduce figures of the papers."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,16 +10,17 @@ import typer
 
 from regretless.cli.exits import USAGE, clean_errors
 from regretless.cli.terminal import say
+from regretless.core.progress import progress_bar
 
 
 def figure(
-    name: Annotated[str, typer.Argument(help="Which one; `list` shows them.")],
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and runs: seconds, and rougher.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Decides all that is drawn at random.")] = 0,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes. The numbers do not depend on it.")] = 2,
-    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("figures"),
+    name: Annotated[str, typer.Argument(help="The figure; `list` shows all.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and runs: takes seconds, less precise.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of all random numbers.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes. The results do not depend on it.")] = 2,
+    out: Annotated[Path, typer.Option(help="The output folder.")] = Path("figures"),
 ) -> None:
-    """Make a figure of the texts anew: its numbers as CSV, its picture as PNG and SVG.
+    """Reproduce a figure of a paper: its numbers as CSV, its plot as PNG and SVG.
 
     Example: regretless figure aioli-2 --quick
     """
@@ -33,24 +32,15 @@ def figure(
             print(f"{each:{width}}  {about}")
         return
     if name not in ABOUT:
-        print(f"there is no figure {name!r}: choose one of {', '.join(ABOUT)}, or `list`.", file=sys.stderr)
+        print(f"unknown figure {name!r}: choose one of {', '.join(ABOUT)}, or `list`.", file=sys.stderr)
         raise typer.Exit(USAGE)
     from regretless.figures.common import Work
 
-    with clean_errors(), _bar(name) as told:
+    with clean_errors(), progress_bar(True, None, name, transient=True) as bar:
+
+        def told(what: str, done: int, total: int) -> None:
+            bar.update(description=what, completed=done, total=total)
+
         paths = make(name, out, quick=quick, seed=seed, work=Work(jobs, told))
     print(f"{name}: {ABOUT[name]}")
     say(f"written: {', '.join(map(str, paths))}")
-
-
-@contextmanager
-def _bar(name: str) -> Iterator[Callable[[str, int, int], None]]:
-    """Yields what is to be told of tasks done; it shows a bar on standard error, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(name, total=None)
-        yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total)

@@ -1,10 +1,8 @@
-"""`regretless race`: every learner on the same streams."""
+"""`regretless race`: compare all learners on the same streams."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +10,10 @@ import typer
 
 from regretless.cli.exits import clean_errors
 from regretless.cli.terminal import printable, say
+from regretless.core.progress import progress_bar
 
-WIDTH = 120  # of a table that goes to a file
+COMPILING = " (compiling new code, once per machine)"
+WIDTH = 120  # of a table written to a file
 
 
 def race(
@@ -22,23 +22,23 @@ def race(
         typer.Argument(metavar="STREAM", help="Names of streams, or files (default: breast-cancer wine)."),
     ] = None,
     learners: Annotated[
-        list[str] | None, typer.Option(help='Who plays, AIOLI,"FOLKLORE(radius=5)" (default: all that can).')
+        list[str] | None, typer.Option(help='The learners, AIOLI,"FOLKLORE(radius=5)" (default: all that apply).')
     ] = None,
-    orders: Annotated[int, typer.Option(min=1, help="Random orders of the rows.")] = 10,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes; the results are the same for any number.")] = 2,
-    against: Annotated[str | None, typer.Option(help="Other libraries, of river,vw,sklearn.")] = None,
-    rows: Annotated[int | None, typer.Option(min=1, help="Play this many rows of each order (default: all).")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides the orders.")] = 0,
-    target: Annotated[str, typer.Option(help="Of a file: the column of labels.")] = "label",
-    format: Annotated[str | None, typer.Option(help="Of a file: how to read it (default: by its ending).")] = None,
-    out: Annotated[Path, typer.Option(help="The folder of leaderboard, pictures and curves.")] = Path("race"),
+    orders: Annotated[int, typer.Option(min=1, help="The number of random orders of the rows.")] = 10,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes. The results do not depend on it.")] = 2,
+    against: Annotated[str | None, typer.Option(help="Other libraries: any of river,vw,sklearn.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="Use this many rows of each order (default: all).")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the random orders.")] = 0,
+    target: Annotated[str, typer.Option(help="For files: the label column.")] = "label",
+    format: Annotated[str | None, typer.Option(help="For files: the format (default: from the file name).")] = None,
+    out: Annotated[Path, typer.Option(help="The output folder for leaderboard, plots and curves.")] = Path("race"),
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the leaderboard as Markdown.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print it as CSV.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the leaderboard as JSON.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print the leaderboard as CSV.")] = False,
 ) -> None:
-    """Play every learner on streams, in several random orders: what each lost, what it can prove, what it cost.
+    """Run all learners on streams in several random orders, and compare loss, regret bounds and time.
 
-    Without arguments it takes less than half a minute on two cores, once the code is compiled.
+    The default race takes less than half a minute on two cores, once the code is compiled.
 
     Examples: regretless race digits --orders 5; regretless race clicks.csv --target click --against river,vw
     """
@@ -50,7 +50,13 @@ def race(
         from regretless.evaluate.race import playing
 
         _check_usage(streams or [], wanted, rivals)
-        with _bar(quiet=markdown or json or csv) as told:
+        first = f"the first game{COMPILING}"
+        with progress_bar(not (markdown or json or csv), None, first, transient=True) as bar:
+
+            def told(what: str, done: int, total: int) -> None:
+                compiling = COMPILING if "order 1:" in what else ""
+                bar.update(description=printable(what) + compiling, completed=done, total=total)
+
             result = playing.race(
                 streams or playing.STREAMS,
                 wanted or None,
@@ -75,7 +81,7 @@ def race(
 
 
 def split(text: str) -> list[str]:
-    """Cut a list at its commas, but not inside brackets.
+    """Split a list at its commas, except inside brackets.
 
     >>> split("AIOLI, Mixture([AIOLI(radius=5), OGD()])")
     ['AIOLI', 'Mixture([AIOLI(radius=5), OGD()])']
@@ -91,7 +97,7 @@ def split(text: str) -> list[str]:
 
 
 def _check_usage(streams: list[str], learners: list[str], rivals: list[str]) -> None:
-    """Names nobody knows, before anything is read or compiled."""
+    """Report unknown names before anything is read or compiled."""
     from difflib import get_close_matches
 
     from regretless.evaluate.race.entrants import field_of
@@ -103,33 +109,12 @@ def _check_usage(streams: list[str], learners: list[str], rivals: list[str]) -> 
         if name not in NAMES and not Path(name).is_file():
             near = get_close_matches(name, NAMES, n=1)
             hint = f" Did you mean {near[0]}?" if near else ""
-            raise typer.BadParameter(
-                f"there is neither a stream nor a file {name!r}.{hint} Streams: {', '.join(NAMES)}."
-            )
+            raise typer.BadParameter(f"{name!r} is neither a stream nor a file.{hint} Streams: {', '.join(NAMES)}.")
     try:
         rivals_of(rivals)
         field_of(named_stream("logistic", 10), learners)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-
-
-@contextmanager
-def _bar(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Yields what is to be told of the progress; it shows a bar on standard error, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("games"), TimeRemainingColumn())
-    words = TextColumn("{task.description}", markup=False)
-    with Progress(*columns, words, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
-        task = bar.add_task("the first game (new code is compiled, once a machine)", total=None)
-
-        def told(what: str, done: int, total: int) -> None:
-            compiling = " (new code is compiled, once a machine)" if "order 1:" in what else ""
-            bar.update(task, description=printable(what) + compiling, completed=done, total=total)
-
-        yield told
 
 
 def _print_tables(result: Any) -> None:

@@ -1,12 +1,13 @@
-"""`regretless run` and `regretless predict`: a file through a learner, and other rows through what it has learned."""
+"""`regretless run` and `regretless predict`: train on a file, and forecast other rows with the trained model."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +15,11 @@ import typer
 
 from regretless.cli.exits import INTERRUPTED, clean_errors
 from regretless.cli.terminal import output, printable, printable_json, say
+from regretless.core.progress import Bar, progress_bar
 
 
 class OnBad(StrEnum):
-    """What is done with a row nobody can learn from."""
+    """How to handle rows that cannot be learned from."""
 
     error = "error"
     skip = "skip"
@@ -31,40 +33,38 @@ class Kind(StrEnum):
     csv = "csv"
 
 
-FORMULAS = "In CSV, put an apostrophe before text that a spreadsheet would take for a formula."
-FORMAT = "csv, tsv, jsonl, parquet, arrow, svmlight or vw (default: by the name's ending; csv for standard input)."
+FORMULAS = "In CSV, put an apostrophe before text that a spreadsheet would read as a formula."
+FORMAT = "csv, tsv, jsonl, parquet, arrow, svmlight or vw (default: from the file name; csv for standard input)."
 
 
 def run(
     data: Annotated[str, typer.Argument(help="A file, or - for standard input.")],
-    target: Annotated[str, typer.Option(help="The column of labels.")] = "label",
+    target: Annotated[str, typer.Option(help="The label column.")] = "label",
     model: Annotated[
         str | None,
         typer.Option(
-            help="A learner, 'AIOLI(radius=5)', or a model file to go on from (default: OnlineLogisticRegression; "
-            "LinearizedFTRL for sparse rows of more than 1024 columns)."
+            help="A learner, 'AIOLI(radius=5)', or a model file to continue from (default: OnlineLogisticRegression; "
+            "LinearizedFTRL for sparse rows with more than 1024 columns)."
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The folder of the report (default: NAME-run).")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where a run was interrupted.")] = False,
-    on_bad: Annotated[OnBad, typer.Option(help="Rows nobody can learn from: stop, leave out, or set aside.")] = (
+    out: Annotated[Path | None, typer.Option(help="The output folder (default: NAME-run).")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
+    on_bad: Annotated[OnBad, typer.Option(help="Rows that cannot be learned from: stop, skip, or set aside.")] = (
         OnBad.error
     ),
-    forecasts: Annotated[Kind, typer.Option(help="How forecasts are written.")] = Kind.parquet,
+    forecasts: Annotated[Kind, typer.Option(help="The format of the forecasts.")] = Kind.parquet,
     format: Annotated[str | None, typer.Option(help=FORMAT)] = None,
-    weight: Annotated[str | None, typer.Option(help="The column of weights.")] = None,
-    classes: Annotated[
-        str | None, typer.Option(help="The labels, a,b,c, where the first rows may not show all.")
-    ] = None,
+    weight: Annotated[str | None, typer.Option(help="The column of sample weights.")] = None,
+    classes: Annotated[str | None, typer.Option(help="All labels, a,b,c, if the first rows may lack some.")] = None,
     bits: Annotated[int, typer.Option(min=1, max=30, help="VW features are hashed into 2^bits columns.")] = 18,
     checkpoint_every: Annotated[int, typer.Option(min=1, help="Rows between two checkpoints.")] = 100_000,
     escape_formulas: Annotated[bool, typer.Option("--escape-formulas", help=FORMULAS)] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print only the summary, as JSON.")] = False,
 ) -> None:
-    """Stream a file through a learner: forecasts, model, score, and a report with pictures.
+    """Stream a file through a learner, and write forecasts, the model, its score and a report with plots.
 
-    Every row is forecast before its label is used. Interrupted by Ctrl-C or killed, the run goes on with --resume and
-    ends with the same files.
+    Every row is forecast before its label is used. After Ctrl-C or a crash, --resume continues the run and produces the
+    same files.
 
     Example: regretless run clicks.csv --target click
     """
@@ -74,28 +74,28 @@ def run(
         from regretless.evaluate.run.run import Interrupted, Run, Settings, stopping_at_once
 
         if data != "-" and not Path(data).is_file():
-            raise typer.BadParameter(f"there is no file {data!r}.")
+            raise typer.BadParameter(f"no such file: {data!r}.")
         named = None if classes is None else tuple(classes.split(","))
         settings = Settings(
             data, target, model, format, on_bad.value, weight, named, bits, checkpoint_every=checkpoint_every
         )
         path = out or Path(f"{'stdin' if data == '-' else Path(data).name.split('.')[0]}-run")
         if resume and not path.is_dir():
-            raise ValueError(f"there is nothing to resume: there is no folder {path}.")
+            raise ValueError(f"cannot resume: there is no folder {path}.")
         try:
             with stopping_at_once(), Folder(path) as folder:
                 summary = folder.finished() if resume else None
                 if summary is None or (summary.get("data"), summary.get("target")) != (data, target):
                     going = Run(settings, folder, resume)
-                    with _bar(quiet=json, total=_lines_about(data, going.reading.format)) as tell:
-                        going.play(tell)
-                    with _spinner("putting forecasts together, finding the best in hindsight", quiet=json):
+                    with _bar(not json, _lines_about(data, going.reading.format)) as bar:
+                        going.play(partial(_tell, bar))
+                    with _spinner("collecting forecasts, computing the best model in hindsight", quiet=json):
                         going.finish(forecasts is Kind.csv, escape_formulas)
                         summary = report.write(going)
                     folder.clear()
         except (Interrupted, KeyboardInterrupt):
             again = shlex.join([*sys.argv[1:], *([] if resume else ["--resume"])])
-            say(f"interrupted. To go on: regretless {again}", sys.stderr)
+            say(f"interrupted. To continue: regretless {again}", sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
         if json:
             print(printable_json((path / "summary.json").read_text(encoding="utf-8")), end="")
@@ -104,14 +104,14 @@ def run(
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model file, such as `regretless run` leaves.", exists=True)],
+    model: Annotated[Path, typer.Argument(help="A model file, for example from `regretless run`.", exists=True)],
     data: Annotated[str, typer.Argument(help="A file, or - for standard input.")],
-    out: Annotated[Path | None, typer.Option(help="Where to write: .csv or .parquet (default: CSV, printed).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output file, .csv or .parquet (default: print CSV).")] = None,
     format: Annotated[str | None, typer.Option(help=FORMAT)] = None,
     bits: Annotated[int, typer.Option(min=1, max=30, help="VW features are hashed into 2^bits columns.")] = 18,
     escape_formulas: Annotated[bool, typer.Option("--escape-formulas", help=FORMULAS)] = False,
 ) -> None:
-    """Forecast the rows of a file by a model, which does not change.
+    """Forecast the rows of a file with a model, which is not changed.
 
     Example: regretless predict clicks-run/model.npz tomorrow.csv
     """
@@ -120,20 +120,20 @@ def predict(
         from regretless.evaluate.run.predict import predict_file
 
         if data != "-" and not Path(data).is_file():
-            raise typer.BadParameter(f"there is no file {data!r}.")
+            raise typer.BadParameter(f"no such file: {data!r}.")
         if out is not None and out.suffix not in (".csv", ".parquet"):
-            raise typer.BadParameter(f"--out {str(out)!r}: give a name that ends in .csv or .parquet.")
+            raise typer.BadParameter(f"--out {str(out)!r}: the name must end in .csv or .parquet.")
         with ExitStack() as stack:
-            tell = stack.enter_context(_bar(quiet=out is None, total=_lines_about(data, format)))
+            bar = stack.enter_context(_bar(out is not None, _lines_about(data, format)))
             to = output() if out is None else stack.enter_context(replacing(out))
             csv = out is None or out.suffix == ".csv"
-            rows = predict_file(model, data, to, csv, format, bits, tell, escape_formulas)
+            rows = predict_file(model, data, to, csv, format, bits, partial(_tell, bar), escape_formulas)
         if out is not None:
             say(f"{rows} rows: {out}")
 
 
 def _lines_about(data: str, format: str | None) -> int | None:
-    """How many lines a text file has, guessed from its first megabyte."""
+    """The approximate number of lines of a text file, from its first megabyte."""
     path = Path(data)
     if data == "-" or format in ("parquet", "arrow") or path.suffix in (".gz", ".bz2", ".xz", ".parquet", ".arrow"):
         return None
@@ -143,33 +143,24 @@ def _lines_about(data: str, format: str | None) -> int | None:
     return max(1, round(size * some.count(b"\n") / max(len(some), 1)))
 
 
-@contextmanager
-def _bar(quiet: bool, total: int | None) -> Iterator[Callable[[Any], None]]:
-    """Yields what is to be told of the progress; it shows a bar on standard error, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+def _bar(wanted: bool, lines: int | None) -> AbstractContextManager[Bar]:
+    return progress_bar(wanted, lines, "reading (and compiling, once per machine)", transient=True)
 
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as progress:
-        task = progress.add_task("reading (and compiling, once a machine)", total=total)
 
-        def tell(now: Any) -> None:
-            speed = progress.tasks[0].speed
-            told = [f"{now.rows:,} rows"]
-            if speed:
-                told.append(f"{speed:,.0f} rows/s")
-            told.append(f"loss {now.mean_loss:.4f}")
-            if now.certificate == now.certificate:
-                told.append(f"certificate {now.certificate:.4g}")
-            progress.update(task, description="  ".join(told), completed=now.lines)
-
-        yield tell
+def _tell(bar: Bar, now: Any) -> None:
+    """Show the state of a run."""
+    shown = [f"{now.rows:,} rows"]
+    if bar.speed:
+        shown.append(f"{bar.speed:,.0f} rows/s")
+    shown.append(f"loss {now.mean_loss:.4f}")
+    if now.certificate == now.certificate:
+        shown.append(f"certificate {now.certificate:.4g}")
+    bar.update(description="  ".join(shown), completed=now.lines)
 
 
 @contextmanager
 def _spinner(words: str, quiet: bool) -> Iterator[None]:
-    """Says what is going on, where there is a terminal."""
+    """Show a status line in a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True)

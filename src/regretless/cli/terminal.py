@@ -1,4 +1,4 @@
-"""What is printed: text of others, from files or names of files, shows its control characters and obeys none."""
+"""Safe output: control characters in text from files or file names are shown, never executed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 
 def printable(text: object, keep: str = "") -> str:
-    r"""The text with escapes for characters that a terminal does not show but may act on; `keep` excepted.
+    r"""The text with escapes for characters that a terminal would act on, except those in `keep`.
 
     >>> print(printable("a\x1b[31mb"))
     a\x1b[31mb
@@ -25,7 +25,7 @@ def _escape(letter: str) -> str:
 
 
 def printable_json(text: str) -> str:
-    r"""JSON that means the same, where such characters are written \u001b."""
+    r"""Equivalent JSON, with such characters written as \u001b."""
     return re.sub(r"[^\n]", lambda found: _in_json(found[0]), text) if not text.isprintable() else text
 
 
@@ -37,17 +37,17 @@ def _in_json(letter: str) -> str:
 
 
 def say(text: object, file: TextIO | None = None) -> None:
-    """Print lines of text that may hold what others wrote."""
+    """Print text that may contain control characters."""
     print(printable(text, keep="\n"), file=file or sys.stdout)
 
 
 def output() -> Any:
-    """Where bytes of text go that others may read: standard output as it is, or made printable if a terminal is."""
+    """A binary file for text output: standard output as it is, or with escapes if it is a terminal."""
     return _Printable(sys.stdout) if sys.stdout.isatty() else sys.stdout.buffer
 
 
 class _Printable:
-    """Takes UTF-8 in pieces that may end within a character."""
+    """Accepts UTF-8 in pieces that may end within a character."""
 
     closed = False
 

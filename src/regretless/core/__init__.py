@@ -1,1 +1,1 @@
-"""What every learner is made of: rows and labels in, tallies, files, locks, compiled code."""
+"""The parts that all learners share: input of rows and labels, running sums, files, locks, compilation."""

@@ -1,7 +1,7 @@
-"""A header and named arrays in one file: a zip archive of `header.json` and `.npy` members, stored as they are.
+"""A header and named arrays in one file: an uncompressed zip archive of `header.json` and `.npy` members.
 
-Reading trusts nothing. No size is believed before as many bytes are seen, no member is inflated, no header of an array
-is evaluated: a file takes about as much memory as it has bytes.
+Reading trusts nothing. Sizes are checked against the bytes in the file, nothing is decompressed, and no array header is
+evaluated: a file takes about as much memory as it has bytes.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 HEADER = "header.json"
-LARGEST_HEADER = 1 << 26  # bytes: what JSON says in one of them may take twenty of memory
-EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time stamp, so that equal contents are equal files
-MAGIC = b"\x93NUMPY\x01\x00"  # of an array as NumPy writes it, with a header of this form
+LARGEST_HEADER = 1 << 26  # bytes; parsed JSON may take twenty times as much memory
+EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time stamp, so that equal contents give equal files
+MAGIC = b"\x93NUMPY\x01\x00"  # the start of an array written by NumPy, format version 1.0
 FORM = re.compile(
     rb"\{'descr': '([<>|][biufcSUmM]\d{1,9}(?:\[\w{1,9}\])?)', 'fortran_order': (False|True), "
     rb"'shape': \(((?:\d{1,15},? ?){0,8})\), \} *\n"
 )
 
-# What `zipfile` raises where bytes are not as they should be. RuntimeError: encrypted; NotImplementedError is one.
+# Raised by `zipfile` for damaged files. RuntimeError: encrypted; NotImplementedError is a subclass.
 DAMAGE = (zipfile.BadZipFile, EOFError, RuntimeError, struct.error, LookupError, OverflowError)
 
 
 def write(file: IO[bytes], header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Write the header and the arrays; the same ones always give the same bytes."""
+    """Write the header and the arrays. Equal contents give equal bytes."""
     with ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         text = json.dumps(header, indent=1, sort_keys=True).encode()
         if len(text) > LARGEST_HEADER:
             raise ValueError(
-                f"the header would have {len(text):,} bytes and may have {LARGEST_HEADER:,}: shorten the names of "
+                f"the header would have {len(text):,} bytes; the limit is {LARGEST_HEADER:,}: shorten the names of "
                 "features, classes or stumps."
             )
         archive.writestr(ZipInfo(HEADER, EPOCH), text)
@@ -50,40 +50,40 @@ def write(file: IO[bytes], header: dict[str, Any], arrays: dict[str, NDArray[Any
 
 
 def read(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The header and the arrays; a ValueError says what is wrong with the file."""
+    """Read the header and the arrays. Raises ValueError if the file is damaged."""
     try:
         with ZipFile(file) as archive:
             members = _members(archive, os.fstat(file.fileno()).st_size)
             if HEADER not in members:
-                raise ValueError(f"there is no {HEADER} in it")
+                raise ValueError(f"it has no {HEADER}")
             if members[HEADER].file_size > LARGEST_HEADER:
                 raise ValueError(f"{HEADER} has {members[HEADER].file_size:,} bytes, more than {LARGEST_HEADER:,}")
             header = _header(archive.read(members.pop(HEADER)))
             arrays = {name.removesuffix(".npy"): _array(name, archive.read(info)) for name, info in members.items()}
     except DAMAGE as error:
-        raise ValueError(f"it is no archive, or a broken one: {error!r}") from error
+        raise ValueError(f"it is not an archive, or a damaged one: {error!r}") from error
     except OSError as error:
-        if error.errno not in (None, errno.EINVAL):  # the disk's fault, not the file's, which names impossible places
+        if error.errno not in (None, errno.EINVAL):  # an error of the disk, not of the file
             raise
-        raise ValueError(f"it is no archive, or a broken one: {error!r}") from error
+        raise ValueError(f"it is not an archive, or a damaged one: {error!r}") from error
     return header, arrays
 
 
 def _members(archive: ZipFile, n_bytes: int) -> dict[str, ZipInfo]:
-    """The members by name, once they are known to be no larger than the file."""
+    """The members by name, after checking that they are not larger than the file."""
     found: dict[str, ZipInfo] = {}
     total = 0
     for info in archive.infolist():
         if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size or info.flag_bits & 1:
-            raise ValueError(f"{info.filename!r} is compressed or encrypted, and `save` stores everything as it is")
+            raise ValueError(f"{info.filename!r} is compressed or encrypted, which `save` never does")
         if info.filename in found:
-            raise ValueError(f"{info.filename!r} is in it twice")
+            raise ValueError(f"{info.filename!r} occurs twice")
         if info.filename != HEADER and not info.filename.endswith(".npy"):
-            raise ValueError(f"{info.filename!r} is in it, which is neither {HEADER} nor an array")
+            raise ValueError(f"{info.filename!r} is neither {HEADER} nor an array")
         total += info.file_size
         found[info.filename] = info
     if total > n_bytes:
-        raise ValueError(f"its members claim {total:,} bytes, and it has {n_bytes:,}")
+        raise ValueError(f"its members claim {total:,} bytes, but it has {n_bytes:,}")
     return found
 
 
@@ -92,20 +92,20 @@ def _header(text: bytes) -> dict[str, Any]:
         header = json.loads(text.decode())
     except RecursionError as error:
         raise ValueError(f"{HEADER} is nested too deeply") from error
-    except ValueError as error:  # neither JSON nor text, or a number of thousands of digits
+    except ValueError as error:  # not JSON, not UTF-8, or a number with thousands of digits
         raise ValueError(f"{HEADER} cannot be read: {error}") from error
     if not isinstance(header, dict):
-        raise ValueError(f"{HEADER} holds no object")
+        raise ValueError(f"{HEADER} is not a JSON object")
     return header
 
 
 def _array(name: str, data: bytes) -> NDArray[Any]:
-    """The array of a member, in C order; its shape and type are believed if they take just the bytes there are."""
+    """The array of a member, in C order, after checking that its shape and type match its number of bytes."""
     first = len(MAGIC) + 2
     start = first + int.from_bytes(data[len(MAGIC) : first], "little")
     form = FORM.fullmatch(data, first, start)
     if not data.startswith(MAGIC) or start > len(data) or form is None:
-        raise ValueError(f"{name!r} is not an array as `save` writes it")
+        raise ValueError(f"{name!r} is not an array written by `save`")
     kind, fortran, lengths = (part.decode() for part in form.groups())
     try:
         dtype = np.dtype(kind)
@@ -113,6 +113,6 @@ def _array(name: str, data: bytes) -> NDArray[Any]:
         raise ValueError(f"{name!r} has an unknown type, {kind!r}") from error
     shape = tuple(int(length) for length in lengths.replace(",", " ").split())
     if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != len(data) - start:
-        raise ValueError(f"{name!r} claims the shape {shape} of {kind!r}, and has {len(data) - start:,} bytes of them")
+        raise ValueError(f"{name!r} claims the shape {shape} of {kind!r}, but has {len(data) - start:,} bytes")
     flat = np.frombuffer(data, dtype, offset=start)
     return np.array(flat.reshape(shape, order="F" if fortran == "True" else "C"), order="C")

@@ -1,4 +1,4 @@
-"""The user's cache folder: compiled kernels and data sets live there. ``REGRETLESS_CACHE_DIR`` moves it."""
+"""The user's cache folder, for compiled kernels and data sets. ``REGRETLESS_CACHE_DIR`` changes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def cache_home() -> Path:
-    """Where the platform keeps what can be made again; not made here."""
+    """The platform's folder for cached data; it is not created here."""
     chosen = os.environ.get("REGRETLESS_CACHE_DIR")
     if chosen:
         return Path(chosen)
@@ -24,18 +24,18 @@ def cache_home() -> Path:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for the user alone."""
+    """Create a folder and its missing parents with access for the user only."""
     for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
 
 
 def why_distrusted(folder: Path, own: int = 1) -> str:
-    """Why somebody else may have written what is in a folder, or may yet; empty where nobody can have.
+    """The reason why another user may have written to a folder, or could; empty if nobody can have.
 
-    `folder` has no links in it (`os.path.realpath`). It, its files and all folders above it must be ours or root's, and
-    the folders writable by nobody else. Above `folder` others may write where only owners may rename (the sticky bit
-    of /tmp); and above the first `own` folders a group may, if it is ours alone. Where users have no numbers (Windows)
-    there is nothing to look at.
+    `folder` contains no symbolic links (`os.path.realpath`). The folder, its files and all parents must belong to the
+    user or root, and nobody else may write to the folders. Parents may be writable by others if only owners may rename
+    (the sticky bit of /tmp), and beyond the first `own` folders by a group whose only member is the user. Without user
+    ids (Windows) nothing is checked.
     """
     if not hasattr(os, "getuid"):
         return ""
@@ -43,23 +43,23 @@ def why_distrusted(folder: Path, own: int = 1) -> str:
     for level, each in enumerate((folder, *folder.parents)):
         found = each.stat()
         if found.st_uid not in (us, 0):
-            return f"{each} belongs to another user (number {found.st_uid})"
+            return f"{each} belongs to another user (uid {found.st_uid})"
         sticky = level > 0 and bool(found.st_mode & stat.S_ISVTX)
         group = bool(found.st_mode & stat.S_IWGRP) and (level < own or not _is_ours_alone(found.st_gid))
         if (group or found.st_mode & stat.S_IWOTH) and not sticky:
-            return f"{each} can be written by other users (mode {stat.S_IMODE(found.st_mode):o})"
+            return f"{each} is writable by other users (mode {stat.S_IMODE(found.st_mode):o})"
     for name in os.listdir(folder):
         try:
             owner = (folder / name).lstat().st_uid
-        except FileNotFoundError:  # another process of ours has just renamed it
+        except FileNotFoundError:  # just renamed by another process of this user
             continue
         if owner not in (us, 0):
-            return f"{folder / name} belongs to another user (number {owner})"
+            return f"{folder / name} belongs to another user (uid {owner})"
     return ""
 
 
 def _is_ours_alone(group: int) -> bool:
-    """Whether a group has us as its only member: many systems give each user one, and let it write by default."""
+    """Whether the user is the only member of a group: many systems give each user a group with write access."""
     import grp
     import pwd
 
@@ -71,11 +71,11 @@ def _is_ours_alone(group: int) -> bool:
 
 
 def private_folder() -> Path:
-    """A fresh folder of ours alone, which goes when this process ends."""
+    """A new folder for this user only, deleted when the process ends."""
     folder, maker = Path(os.path.realpath(tempfile.mkdtemp(prefix="regretless-"))), os.getpid()
 
     def remove() -> None:
-        if os.getpid() == maker:  # a fork of this process has a copy of this function
+        if os.getpid() == maker:  # not in a forked process
             shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(remove)

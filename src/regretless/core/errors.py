@@ -1,17 +1,17 @@
-"""The errors a user may want to catch. All are ValueErrors that say what to do."""
+"""The exceptions of regretless. All are ValueErrors whose message says what to do."""
 
 
 class BadRow(ValueError):
-    """A row that cannot be learned from; nothing was learned."""
+    """A row that cannot be learned from. Nothing was learned from the call."""
 
 
 class NoCertificate(ValueError):
-    """The chosen constants have no proof behind them, so there is no regret certificate."""
+    """There is no regret certificate, because the chosen constants have no proof."""
 
 
 class NoBound(ValueError):
-    """An assumption of the theorem does not hold, so its bound says nothing."""
+    """There is no bound, because an assumption of the theorem does not hold."""
 
 
 class TooLarge(ValueError, MemoryError):
-    """What is asked for does not fit into memory; nothing was changed."""
+    """The request does not fit into memory. Nothing was changed."""

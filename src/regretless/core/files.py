@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and never through a link that somebody left in their place."""
+"""Atomic writing: files appear complete or not at all, and symbolic links are never followed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from uuid import uuid4
 
 @contextmanager
 def replacing(path: Path, room: Path | None = None) -> Iterator[BinaryIO]:
-    """Yields a new file, which takes the place of `path` once all is written.
+    """Yields a new file that replaces `path` once it is complete.
 
-    It is written in `room` (by default beside its place), under a name that nothing has. A symbolic link at `path` is
-    replaced, not followed.
+    It is written to `room` (by default the folder of `path`) under a new name. A symbolic link at `path` is replaced,
+    not followed.
     """
     temporary = (room or path.parent) / f"{path.name}.{uuid4().hex}.part"
     try:
-        with open(temporary, "xb") as file:  # exclusive: an existing file, or a link, is an error
+        with open(temporary, "xb") as file:  # exclusive: fails for an existing file or link
             yield file
         os.replace(temporary, path)
     except BaseException:
@@ -28,6 +28,6 @@ def replacing(path: Path, room: Path | None = None) -> Iterator[BinaryIO]:
 
 
 def write_text(path: Path, text: str, room: Path | None = None) -> None:
-    """The text as UTF-8, whole or not at all."""
+    """Write the text as UTF-8, atomically."""
     with replacing(path, room) as file:
         file.write(text.encode("utf-8"))

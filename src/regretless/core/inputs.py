@@ -1,7 +1,7 @@
-"""Numbers in the forms that users have them in, as float64; what is no number is refused by its place.
+"""User input as float64. Non-numeric values are refused with their row and column.
 
-NumPy reads a date as a count of days, drops the imaginary part of a complex number, looks past the mask of a masked
-array, and says of text neither where it was nor what to do. Nothing of that passes here.
+NumPy reads a date as a number of days, drops the imaginary part of a complex number, ignores the mask of a masked
+array, and reports text without its place. This module refuses all of these.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from scipy import sparse
 from regretless.core.errors import BadRow
 from regretless.core.types import Array
 
-Place = Callable[[tuple[int, ...]], str]  # from an index to words: "row 3, column 1 ('age')"
+Place = Callable[[tuple[int, ...]], str]  # from an index to its description: "row 3, column 1 ('age')"
 
-NUMERIC = "biuf"  # kinds of dtypes that are numbers
+NUMERIC = "biuf"  # dtype kinds of real numbers
 PLAIN = {float, int, np.float64}
 DATES = (np.datetime64, np.timedelta64, datetime.date, datetime.time, datetime.timedelta)
-NOT_REAL = (complex, np.complexfloating, *DATES)  # which `float` may yet take for a number
+NOT_REAL = (complex, np.complexfloating, *DATES)  # which `float` may accept
 UNLEARNED = "Nothing was learned from this call."
 
 
 def column(names: Sequence[str] | None, j: int) -> str:
-    """A column in words."""
+    """The description of a column."""
     return f"column {j}" if names is None else f"column {j} ({names[j]!r})"
 
 
 def in_rows(names: Sequence[str] | None) -> Place:
-    """The words for the place of a feature; of one row given as such, the row is 0."""
+    """The description of an entry; a single row is row 0."""
     return lambda at: f"row {at[0] if len(at) > 1 else 0}, {column(names, at[-1])}" if at else "x"
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN of any kind, pandas' NA and NaT, NumPy's `masked`."""
+    """Whether a value is None, any NaN, pandas' NA or NaT, or NumPy's `masked`."""
     if value is None or type(value).__name__ in ("NAType", "NaTType", "MaskedConstant"):
         return True
     if isinstance(value, Decimal):
@@ -47,9 +47,9 @@ def is_missing(value: Any) -> bool:
 
 
 def as_floats(given: Any, place: Place, masked: bool = False, instead: float | None = None) -> Array:
-    """Numbers as float64, what is missing as NaN.
+    """Numbers as float64, with NaN for missing values.
 
-    A masked value is missing where that is allowed; what is no number becomes `instead` where one is given.
+    Masked values are missing if that is allowed. Non-numeric values become `instead` if it is given.
     """
     if type(given) is np.ndarray and given.dtype == np.float64:
         return given
@@ -57,10 +57,10 @@ def as_floats(given: Any, place: Place, masked: bool = False, instead: float | N
         return plain
     array = _as_array(given, place, masked)
     if array.dtype.kind in NUMERIC:
-        with np.errstate(over="ignore"):  # a larger float becomes infinity, which is refused by its place
+        with np.errstate(over="ignore"):  # a larger float becomes infinity, which is refused later
             return np.asarray(array, dtype=np.float64)
     found = np.empty(array.size)
-    # a date stays what it is: `tolist` may make a number of it
+    # dates stay dates: `tolist` may turn them into numbers
     for i, value in enumerate(array.ravel() if array.dtype.kind in "mM" else array.ravel().tolist()):
         try:
             found[i] = as_number(value)
@@ -72,10 +72,10 @@ def as_floats(given: Any, place: Place, masked: bool = False, instead: float | N
 
 
 def readable_rows(X: Any, names: Sequence[str] | None, masked: bool = False, instead: float | None = None) -> Any:
-    """Rows that scikit-learn's checks read without loss: a frame or a matrix as it is, anything else as an array."""
+    """Rows that scikit-learn's checks read without loss: a frame or a matrix unchanged, anything else as an array."""
     if sparse.issparse(X):
         if X.dtype.kind not in NUMERIC:
-            raise BadRow(f"the matrix is of type {X.dtype}: give real numbers. Complex data not supported. {UNLEARNED}")
+            raise BadRow(f"the matrix has dtype {X.dtype}: use real numbers. Complex data not supported. {UNLEARNED}")
         return X
     if hasattr(X, "columns") or hasattr(X, "column_names"):
         _refuse_columns(X)
@@ -87,20 +87,20 @@ def readable_rows(X: Any, names: Sequence[str] | None, masked: bool = False, ins
 
 
 def plain_list(x: list[Any]) -> Array | None:
-    """The numbers of a list, or None if it holds anything else."""
+    """The numbers of a list, or None if it contains anything else."""
     try:
         return np.array(x, dtype=np.float64) if {*map(type, x)} <= PLAIN else None
-    except OverflowError:  # a whole number beyond floats
+    except OverflowError:  # an integer beyond the range of floats
         return None
 
 
 def has_names(x: Any) -> bool:
-    """Whether x is a row whose values have names: a pandas Series."""
+    """Whether x is a row with named values: a pandas Series."""
     return hasattr(x, "to_frame") and hasattr(x, "index") and any(isinstance(name, str) for name in x.index)
 
 
 def as_block(x: Any) -> Any:
-    """One row as a block, with its names if it has them."""
+    """One row as a block, with its names if any."""
     if sparse.issparse(x):
         return x
     if has_names(x):
@@ -109,12 +109,12 @@ def as_block(x: Any) -> Any:
 
 
 def as_soft_block(y: Any) -> Any:
-    """The label probabilities of one row as a block; a mask stays."""
+    """The label probabilities of one row as a block; a mask is kept."""
     return (y if isinstance(y, np.ndarray) else np.asarray(y))[None, :]
 
 
 def _as_array(given: Any, place: Place, masked: bool) -> np.ndarray:
-    """As NumPy reads it, masks heeded."""
+    """As read by NumPy, but masks are respected."""
     if isinstance(given, list | tuple) and any(isinstance(part, np.ma.MaskedArray) for part in given):
         given = np.ma.array(list(given))
     if not isinstance(given, np.ma.MaskedArray):
@@ -128,7 +128,7 @@ def _as_array(given: Any, place: Place, masked: bool) -> np.ndarray:
     if not masked:
         at = tuple(int(i) for i in np.argwhere(mask)[0])
         raise BadRow(
-            f"{place(at)}: the value is masked, so Input contains NaN. Fill it in (for example "
+            f"{place(at)}: the value is masked, so Input contains NaN. Impute it (for example "
             f"with the column's mean), or drop the row. {UNLEARNED}"
         )
     array = array.astype(object)
@@ -137,17 +137,17 @@ def _as_array(given: Any, place: Place, masked: bool) -> np.ndarray:
 
 
 def _uneven(given: Any) -> str:
-    """Which row has another length than the first."""
+    """The first row whose length differs from that of row 0."""
     sizes = [len(row) if hasattr(row, "__len__") and not isinstance(row, str) else None for row in given]
     i = next((i for i, size in enumerate(sizes) if size != sizes[0]), 0)
     if i == 0:
-        return "the rows are no table of numbers: give as many numbers in every row."
+        return "the rows are not a table of numbers: every row needs the same number of values."
     told = "a single value" if sizes[i] is None else f"{sizes[i]} values"
-    return f"row {i}: {told}, and row 0 is of another length: give as many numbers in every row."
+    return f"row {i} has {told}, unlike row 0: every row needs the same number of values."
 
 
 def _refuse_columns(X: Any) -> None:
-    """Refuse what is no number in a data frame, by row, column and name."""
+    """Refuse non-numeric values in a data frame, with row, column and name."""
     names = [str(name) for name in (X.columns if hasattr(X, "columns") else X.column_names)]
     if not hasattr(X, "iloc"):  # not pandas: as one array
         as_floats(np.asarray(X), in_rows(names))
@@ -158,8 +158,8 @@ def _refuse_columns(X: Any) -> None:
         found = as_floats(np.asarray(X.iloc[:, j]), lambda at, j=j: f"row {at[0]}, {column(names, j)}")  # type: ignore[misc]
         if np.isnan(found).any():
             raise BadRow(
-                f"row {np.argmax(np.isnan(found))}, {column(names, j)}: Input contains NaN. Drop the row, or fill the "
-                f"value in (for example with the column's mean). {UNLEARNED}"
+                f"row {np.argmax(np.isnan(found))}, {column(names, j)}: Input contains NaN. Drop the row, or impute "
+                f"the value (for example with the column's mean). {UNLEARNED}"
             )
 
 
@@ -168,26 +168,26 @@ def _index(i: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def as_number(value: Any) -> float:
-    """One value, NaN if it is missing; what is no number is an error without words."""
+    """One value as a float, NaN if it is missing. Raises an empty error for non-numeric values."""
     if isinstance(value, NOT_REAL):
         raise ValueError
     return math.nan if is_missing(value) else float(value)
 
 
 def _complaint(place: str, value: Any, error: Exception) -> Exception:
-    """What is wrong with a value, and what to do."""
+    """The error for a value, with a remedy."""
     value = value.item() if isinstance(value, np.str_ | np.bytes_ | np.complexfloating) else value
     shown = repr(value)[:80]
     if isinstance(error, TypeError):
-        return TypeError(f"{place}: {shown} is no number: {error}. {UNLEARNED}")
-    remedy = "It is too large for floating point arithmetic: scale it down."
+        return TypeError(f"{place}: {shown} is not a number: {error}. {UNLEARNED}")
+    remedy = "It is too large for a float: scale it down."
     if isinstance(value, DATES):
         remedy = "Encode timestamps as numbers, such as the hour, or the days since a fixed date."
     elif isinstance(value, complex):
-        remedy = "Complex data not supported: give the real and the imaginary part as two numbers."
+        remedy = "Complex data not supported: pass the real and the imaginary part as two numbers."
     elif isinstance(value, str | bytes):
         remedy = (
-            "Encode text as numbers, for example by scikit-learn's OneHotEncoder; OnlineLogisticRegression reads text "
+            "Encode text as numbers, for example by scikit-learn's OneHotEncoder. OnlineLogisticRegression takes text "
             "in data frames and dictionaries."
         )
-    return BadRow(f"{place}: could not convert {shown} to a number to learn from. {remedy} {UNLEARNED}")
+    return BadRow(f"{place}: could not convert {shown} to a number. {remedy} {UNLEARNED}")

@@ -1,14 +1,14 @@
-"""Ctrl-C waits until an update is whole, so that a learner is never left half updated.
+"""Ctrl-C waits until an update is complete, so that a learner is never left half updated.
 
-Compiled code is not interrupted, but an update of several steps is: labels taken in, a panel of rows, the members of a
-mixture one after another. Every call that learns is `uninterrupted` (`turns.learns`) and says where its learner is
-whole and may be left: there it calls `listen`, or it cuts its rows into `stretches`. Inside another `uninterrupted`
-step, as that of a mixture around its members, `listen` does nothing: the member is whole there and the mixture is not.
+Compiled code is not interrupted, but an update in several steps could be: reading labels, a panel of rows, the members
+of a mixture in turn. Every call that learns is `uninterrupted` (`turns.learns`) and calls `listen` where its state is
+consistent, or divides its rows into `stretches`. Inside another `uninterrupted` call, such as a mixture around its
+members, `listen` does nothing: the member is consistent there, but the mixture is not.
 """
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # what `signal` wraps around it takes longer than learning a row
+import _signal  # type: ignore[import-not-found]  # the wrappers in `signal` take longer than learning a row
 import signal
 import time
 from collections.abc import Iterator
@@ -19,16 +19,16 @@ from typing import Any
 SIGINT = int(signal.SIGINT)
 FIRST, FIRST_OF_SLOW = 256, 32  # rows of the first stretch
 GROWTH = 16
-LONG = 0.5  # seconds in which Ctrl-C should be heard
+LONG = 0.5  # seconds within which Ctrl-C should take effect
 
 
 class _Held:
-    """The interrupts of the main thread, which is the only one that Python interrupts."""
+    """The interrupts of the main thread, the only one that Python interrupts."""
 
     __slots__ = ("depth", "events", "handler")
 
     def __init__(self) -> None:
-        self.depth = 0  # of `uninterrupted` in one another
+        self.depth = 0  # of nested `uninterrupted`
         self.handler: Any = None
         self.events: list[Any] = []
 
@@ -46,7 +46,7 @@ def _hear() -> None:
 
 
 class uninterrupted(ContextDecorator):  # noqa: N801 (read like a function)
-    """What is done within, or by a function so decorated, is done to its end; only then is the interrupt heard.
+    """Delay Ctrl-C until the block, or the decorated function, is complete.
 
     >>> with uninterrupted():
     ...     total = sum(range(10))
@@ -76,21 +76,21 @@ class uninterrupted(ContextDecorator):  # noqa: N801 (read like a function)
 
 
 def pressed() -> bool:
-    """Whether Ctrl-C waits to be heard, and the learner that is asked may be left."""
+    """Whether a Ctrl-C is pending and may take effect now."""
     return bool(_held.events) and _held.depth == 1 and get_ident() == main_thread().ident
 
 
 def listen() -> None:
-    """Hear a Ctrl-C that came meanwhile: for the places where the learner that was called is whole."""
+    """Let a pending Ctrl-C take effect: to be called where the outermost learner is consistent."""
     if pressed():
         _hear()
 
 
 def stretches(n: int, least: int = 1, slow: bool = False) -> Iterator[slice]:
-    """Cut n rows into stretches that take less than a second each, and listen after each.
+    """Divide n rows into stretches of less than a second each, and listen after each.
 
-    Their lengths are multiples of `least`, a power of two, and what is left for the last one is no shorter. The first
-    is short for who may be `slow`.
+    Their lengths are multiples of `least`, a power of two, and the last one is not shorter. The first is short for
+    learners that may be `slow`.
     """
     first, size = 0, max(FIRST_OF_SLOW if slow else FIRST, least)
     while first < n:

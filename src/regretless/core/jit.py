@@ -1,14 +1,13 @@
-"""The one place that knows about compilation and its disk cache.
+"""Compilation and its disk cache.
 
-Numba keeps compiled code on disk, but it looks only at the file of the function it is asked for: edit a
-kernel in one file and a caller in another file silently keeps the old code. So the cache lives in a folder
-named by a stamp of *all* sources that kernels can see: any edit of these opens a fresh folder. The folder is the user's
-(never the package's own, which may be read-only) and private to the user: Numba's index is a pickle, and nothing here
-unpickles what somebody else may have written. A folder that others could have written is left alone, and a fresh one
-that lasts as long as the process takes its place.
+Numba caches compiled code on disk, but checks only the file of the requested function: after an edit of a kernel in
+one file, a caller in another file would silently keep the old code. So the cache folder is named by a digest of *all*
+sources that kernels can use, and any edit of these opens a new folder. The folder belongs to the user (never to the
+package, which may be read-only) and is private: Numba's index is a pickle, and files that another user may have written
+must not be unpickled. A folder that others can write to is not used; a temporary one replaces it for this process.
 
-``REGRETLESS_CACHE_DIR`` moves the cache; with ``NUMBA_DISABLE_JIT=1`` every kernel is plain Python; with
-``NUMBA_BOUNDSCHECK=1`` an index outside an array is an error (such code has a folder of its own).
+``REGRETLESS_CACHE_DIR`` changes the folder. With ``NUMBA_DISABLE_JIT=1`` every kernel is plain Python; with
+``NUMBA_BOUNDSCHECK=1`` an index outside an array is an error (with a separate cache folder).
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ from regretless.core.compile_cache import cache_home, make_private, private_fold
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-# What LLVM may do: fuse multiply-adds. Not: forget NaN and inf, nor regroup (a / b) * c, which overflows elsewhere.
+# LLVM may fuse multiply-adds. It may not assume finite numbers, nor regroup (a / b) * c, which could overflow.
 FUSED = {"contract", "nsz"}
 
 
-# Packages without a kernel, above all that have one: their edits change no compiled code (a test checks).
+# Packages without kernels, above all packages with kernels: editing them changes no compiled code (a test checks).
 WITHOUT_KERNELS = ("cli", "evaluate", "figures", "streams")
 
 
 @cache
 def source_stamp() -> str:
-    """A digest of every source file of the package that has kernels, or that kernels can see."""
+    """A digest of every source file with kernels, or that kernels can use."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
@@ -52,19 +51,19 @@ def source_stamp() -> str:
 
 @cache
 def cache_folder() -> Path | None:
-    """The folder of this version's compiled code, ours alone; or None where none can be written."""
+    """The private folder of this version's compiled code, or None if no folder is writable."""
     chosen = cache_home() / f"kernels-{source_stamp()}{'-checked' if getattr(config, 'BOUNDSCHECK', None) else ''}"
     try:
         make_private(chosen)
-        folder = Path(os.path.realpath(chosen))  # a link of somebody else's may point elsewhere tomorrow
+        folder = Path(os.path.realpath(chosen))  # a symbolic link of another user could change
         if not os.access(folder, os.W_OK):
             return None
         reason = why_distrusted(folder, own=2)
         if not reason:
             return folder
         warnings.warn(
-            f"compiled code is not kept: {reason}, and to load it is to run it. Delete {chosen} and let only yourself "
-            "write there (chmod 700), or let REGRETLESS_CACHE_DIR name another folder. Until then every process "
+            f"compiled code is not cached: {reason}, and loading it would run it. Delete {chosen} and make it writable "
+            "only for yourself (chmod 700), or set REGRETLESS_CACHE_DIR to another folder. Until then every process "
             "compiles again.",
             stacklevel=2,
         )
@@ -75,7 +74,7 @@ def cache_folder() -> Path | None:
 
 
 class _StampedLocator(_CacheLocator):
-    """Tells Numba where a kernel's compiled code lies and when it is stale."""
+    """Tells Numba where a kernel's compiled code is, and when it is stale."""
 
     def __init__(self, py_func: Any, folder: Path) -> None:
         self._folder = folder
@@ -105,7 +104,7 @@ class _StampedCache(FunctionCache):
 
 
 class _Apart(Compiler):
-    """Tells LLVM that a function's arrays do not overlap, which it must otherwise see for itself before every loop."""
+    """Tells LLVM that a function's arrays do not overlap, which it would otherwise check before every loop."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)  # type: ignore[no-untyped-call]
@@ -115,7 +114,7 @@ class _Apart(Compiler):
 def _compile(function: Kernel, liberties: set[str], **options: Any) -> Kernel:
     stamped: Any = _StampedCache
     compiled: Any = njit(function, fastmath=liberties, nogil=True, error_model="numpy", **options)
-    if hasattr(compiled, "py_func") and cache_folder() is not None:  # plain Python where compilation is disabled
+    if hasattr(compiled, "py_func") and cache_folder() is not None:  # not when compilation is disabled
         compiled._cache = stamped(function)
     return compiled
 
@@ -126,12 +125,12 @@ def kernel(function: Kernel) -> Kernel:
 
 
 def inlined_kernel(function: Kernel) -> Kernel:
-    """A `kernel` copied into its callers: for an inner loop short enough that a call would show."""
+    """A `kernel` inlined into its callers: for inner loops so short that a call would cost time."""
     return _compile(function, FUSED, inline="always")
 
 
 def apart_kernel(function: Kernel) -> Kernel:
-    """A `kernel` whose arrays must not overlap, copied into its callers once it is compiled."""
+    """A `kernel` whose arrays must not overlap, inlined into its callers after compilation."""
     return _compile(function, FUSED, forceinline=True, pipeline_class=_Apart)
 
 
@@ -141,5 +140,5 @@ def summing_kernel(function: Kernel) -> Kernel:
 
 
 def exact_kernel(function: Kernel) -> Kernel:
-    """A `kernel` whose every operation rounds as written: for sums that keep track of their rounding."""
+    """A `kernel` in which every operation rounds as written: for sums that track their rounding errors."""
     return _compile(function, set())

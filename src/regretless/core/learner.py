@@ -15,7 +15,7 @@ and says what it competes with, its certificate and its bound.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -24,21 +24,21 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from regretless.core import state_checks, validate
+from regretless.core.blocks import Block, BlockPlay
 from regretless.core.errors import BadRow, NoBound
 from regretless.core.inputs import as_block, as_floats, as_soft_block, has_names, in_rows, readable_rows
-from regretless.core.interrupts import stretches, uninterrupted
+from regretless.core.interrupts import uninterrupted
 from regretless.core.labels import Labels
 from regretless.core.links import to_probabilities
 from regretless.core.rows import SparseRows
 from regretless.core.stored import Stored
 from regretless.core.tally import LOSS
-from regretless.core.turns import alone
+from regretless.core.turns import alone, learns
 from regretless.core.types import Array
 
 if TYPE_CHECKING:
     from regretless.theory.domains import Competition
 
-BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labels and forecasts take
 ONE = np.ones(1)
 FLOAT = np.dtype(np.float64)
 LARGEST_TARGET = 1e150  # its square is a number
@@ -137,7 +137,6 @@ class OnlineLearner(Stored):
     _n_classes: int
     _takes_sparse: ClassVar[bool] = False  # scipy's CSR rows: they reach `_run` as `SparseRows`
     _reads_tables: ClassVar[bool] = False  # tables with columns of text
-    _inner_loop: ClassVar[str] = "_run"  # the method that a run calls with every block
     _one_step: ClassVar[bool] = False  # whether `_run` learns one row by one compiled call, which nothing interrupts
     _parts: int = 1  # the learners that were merged into this one
 
@@ -160,10 +159,40 @@ class OnlineLearner(Stored):
 
     # ------------------------------------------------------------------ the game
 
+    def play_block(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, stops: Iterable[int] = ()
+    ) -> BlockPlay:
+        """Check a block of rows, then learn it in steps: iterate over what is returned.
+
+        It yields the number of rows learned at each of `stops` and at the end. At a pause the learner has learned
+        exactly those rows, so that its certificate, or a copy of it, can be taken there. Afterwards `forecasts` and
+        `targets` of what is returned are those of all rows.
+
+        >>> import regretless
+        >>> learner, X = regretless.AIOLI(), [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+        >>> game = learner.play_block(X, ["no", "yes", "yes"], stops=[2])
+        >>> [(rows, round(learner.total_loss_, 3)) for rows in game]
+        [(2, 1.386), (3, 2.08)]
+        >>> game.forecasts.shape
+        (3, 2)
+        """
+        return BlockPlay(self, self._open_block(X, y, classes, sample_weight, keep=True), stops)
+
+    @learns
+    def _learn_to(self, block: Any, stop: int) -> None:
+        block.learn_to(stop)
+
     def _play(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> tuple[Array, Array]:
         """One pass over a block: what the kernels wrote, and the targets. All is checked before any is learned."""
+        block = self._open_block(X, y, classes, sample_weight, keep)
+        block.learn_to(block.n)
+        found: tuple[Array, Array] = block.results()
+        return found
+
+    def _open_block(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> Any:
+        """Check rows, labels and weights; nothing is learned yet."""
         X, Y, weight = self._take_in(X, y, classes, sample_weight)
-        return self._run_through(X, Y, weight, keep), Y
+        return Block(self, X, Y, weight, keep)
 
     def _take_in(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         """Rows, targets and weights as `_run` takes them; the first time the game begins with them."""
@@ -182,19 +211,6 @@ class OnlineLearner(Stored):
                 self._begin(X.shape[1])
             self._check_rows(X, ONE if sample_weight is None else weight)
         return X, Y, weight
-
-    def _run_through(self, X: Any, Y: Array, weight: Array, keep: bool) -> Array:
-        """`_run` over checked rows, a block at a time; all forecasts, or those of the last block."""
-        out = self._new_forecasts(X.shape[0] if keep else min(BLOCK, X.shape[0]))
-        for i in range(0, X.shape[0], BLOCK):
-            block = slice(i, i + BLOCK)
-            forecasts = out[block] if keep else out[: X.shape[0] - i]
-            self._run_block(X[block], Y[block], weight[block], forecasts)
-        return out
-
-    def _run_block(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
-        for rows in stretches(X.shape[0], self._least_rows, bool(self._holds)):
-            self._run(X[rows], Y[rows], weight[rows], out[rows])
 
     def _begin(self, n_features: int) -> None:
         self._constants = self._prepare(n_features, self._n_classes)

@@ -1,4 +1,4 @@
-"""From scores to probabilities: sigmoid and softmax, with all their digits at any scale."""
+"""From scores to probabilities: sigmoid and softmax, with full precision at any scale."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from regretless.core.types import Array
 
 @kernel
 def sigmoid(a: float) -> float:
-    """1 / (1 + e^-a), with all digits in both tails."""
+    """1 / (1 + e^-a), with full relative precision in both tails."""
     e = math.exp(-abs(a))
     return 1.0 / (1.0 + e) if a >= 0.0 else e / (1.0 + e)
 
 
 @kernel
 def leader(z: Array) -> int:
-    """The first class of the largest score."""
+    """The first class with the largest score."""
     top = 0
     for k in range(1, z.size):
         if z[k] > z[top]:
@@ -42,10 +42,10 @@ def softmax(z: Array, p: Array) -> float:
 
 @inlined_kernel
 def softmax_of_two(first: float, second: float) -> tuple[float, float]:
-    """`softmax` of two numbers, by one exponential and without a branch for a sign that cannot be foreseen."""
+    """`softmax` of two numbers, with one exponential and without an unpredictable branch."""
     apart = second - first
     e = math.exp(-abs(apart))
-    # True, and it keeps LLVM from shuffling 512-bit vectors in a loop, after which processors are slow for half a
+    # Always true; it keeps LLVM from using 512-bit shuffles in a loop, which slow a processor down for half a
     # millisecond.
     assert not e > 1.0
     likelier = 1.0 / (1.0 + e)

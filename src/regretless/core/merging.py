@@ -1,4 +1,4 @@
-"""merge: learners of different rows, made one."""
+"""merge: combine learners that were trained on different rows."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ Learner = TypeVar("Learner", bound=OnlineLearner)
 
 
 def merge(learners: Sequence[Learner]) -> Learner:
-    r"""A new learner that has learned what all of these have: their sums of quadratics, added up.
+    r"""A new learner that has learned all rows of the given ones: their sums of quadratics, added.
 
     The state of `AIOLI`, `FOLKLORE`, `GAF` and `VovkAzouryWarmuth` is :math:`\lambda|V|^2 + \sum_s q_s(V)`, one
-    quadratic a row. Learners of different rows, on different machines, add up to one of all rows; lambda counts once.
-    The order does not matter, but for rounding. The given learners stay as they are, and what is merged learns on, is
-    saved and is merged again like any other.
+    quadratic per row. Learners of different rows, possibly from different machines, can be added to one learner of all
+    rows; lambda counts once. The order does not matter, except for rounding. The given learners are not changed. The
+    result can learn on, be saved and be merged again.
 
-    **Guarantee.** Wherever a quadratic was taken, it lies below its loss. So `regret_certificate()` of what is merged
-    holds for the union of the rows: the losses suffered are those of the parts' own forecasts, and the comparator is
-    the best of all rows. It is more than the certificate of one pass by as much as those forecasts, made by learners
-    that had seen fewer rows, were worse. `regret_bound()` is refused: the theorems are about one pass.
+    **Guarantee.** Every quadratic lies below its loss, wherever it was taken. So `regret_certificate()` of the result
+    holds for the union of the rows: the losses are those of the parts' own forecasts, and the comparator is the best
+    for all rows. It exceeds the certificate of a single pass, because the parts forecast with fewer rows learned.
+    `regret_bound()` is refused: the theorems are about a single pass.
 
     Parameters
     ----------
-    learners : two learners or more of one kind, with the same parameters, classes and features. Others are refused:
-        a step of a first-order learner or of ONS starts where the last one ended, so that there is nothing to add.
+    learners : at least two learners of the same class, with the same parameters, classes and features. Other learners
+        are refused: a step of a first-order learner or of ONS depends on the previous step, so there is nothing to add.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def merge(learners: Sequence[Learner]) -> Learner:
     """
     given = list(learners)
     if len(given) < 2:
-        raise ValueError(f"there are {len(given)} learners to merge: give two or more.")
+        raise ValueError(f"{len(given)} learners given: merge needs at least two.")
     first = given[0]
     for i, learner in enumerate(given):
         _require_alike(first, learner, i)
@@ -61,7 +61,7 @@ def merge(learners: Sequence[Learner]) -> Learner:
 
 
 def beginning(learner: Learner) -> Learner:
-    """A learner of the same kind, parameters, classes and features that has met no row."""
+    """A new learner of the same class, parameters, classes and features, without rows."""
     fresh: Any = clone(learner).set_params(**learner._played_with)
     fresh.n_features_in_ = learner.n_features_in_
     if hasattr(learner, "feature_names_in_"):
@@ -79,32 +79,33 @@ def require_sums(learner: OnlineLearner) -> None:
 
 
 def _require_alike(first: Any, other: Any, i: int) -> None:
-    """Refuse to add what is not of one kind."""
+    """Refuse learners that do not match."""
     if not isinstance(other, OnlineLearner):
-        raise ValueError(f"learners[{i}]={other!r} is none of regretless's learners: it cannot be merged.")
+        raise ValueError(f"learners[{i}]={other!r} is not a learner of regretless and cannot be merged.")
     if not hasattr(other, "state_"):
-        raise ValueError(f"learners[{i}]={other!r} has learned nothing yet: leave it out.")
+        raise ValueError(f"learners[{i}]={other!r} is not fitted: leave it out.")
     if type(other) is not type(first):
         raise ValueError(
-            f"learners[{i}] is {type(other).__name__} and learners[0] {type(first).__name__}: one kind only."
+            f"learners[{i}] is {type(other).__name__} and learners[0] is {type(first).__name__}: only learners of "
+            "the same class can be merged."
         )
     require_sums(other)
     for name, value in first._played_with.items():
         if other._played_with[name] != value:
             raise ValueError(
-                f"learners[{i}] plays with {name}={other._played_with[name]!r} and learners[0] with {value!r}: only "
+                f"learners[{i}] has {name}={other._played_with[name]!r} and learners[0] has {value!r}: only "
                 "learners with the same parameters can be merged."
             )
     mine, others = _labels(first), _labels(other)
     if mine != others:
         raise ValueError(
-            f"learners[{i}] has the classes {others} and learners[0] {mine}: declare the same, in the same order, in "
-            "the first call, classes=[...]."
+            f"learners[{i}] has the classes {others} and learners[0] has {mine}: declare the same classes, in the same "
+            "order, in the first call with classes=[...]."
         )
     if first.n_features_in_ != other.n_features_in_ or _names(first) != _names(other):
         raise ValueError(
-            f"learners[{i}] has {other.n_features_in_} features{_names(other)} and learners[0] "
-            f"{first.n_features_in_}{_names(first)}: give both the same columns, in the same order."
+            f"learners[{i}] has {other.n_features_in_} features{_names(other)} and learners[0] has "
+            f"{first.n_features_in_}{_names(first)}: both need the same columns, in the same order."
         )
 
 

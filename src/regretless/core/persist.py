@@ -2,11 +2,11 @@
 
 A model file is an `.npz` archive (a zip of `.npy` arrays, readable from any language that reads them): one
 array per field of `state_`, one for the classes, and `header.json` with the format version, the learner's
-name and its hyper-parameters. A learner that holds others has theirs beside its own, under the name of the
-parameter and, in a list, a number (`learners.0.state.P`, `base.state.P`). The same learner always gives the
-same bytes. Loading builds the learner anew from its hyper-parameters and accepts only arrays of the shapes it
-expects, with numbers that a game can have led to; no code from the file is ever run, and no size is believed before
-as many bytes are there.
+name and its hyper-parameters. A learner that holds others stores theirs too, prefixed by the name of the
+parameter and, in a list, a number (`estimators.0.state.P`, `estimator.state.P`). Equal learners give equal bytes.
+Loading builds a new learner from its hyper-parameters and accepts only arrays of the expected shapes with
+values that a run can produce. No code from the file is run, and no size is trusted before as many bytes are
+present.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FORMAT = 2
-MOST_NESTED = 8  # learners within learners
+MOST_NESTED = 8  # levels of learners within learners
 
 
 def save(learner: Stored, path: str | Path) -> None:
-    """Write a learner to `path`, all or nothing."""
+    """Write a learner to `path`, atomically."""
     if not hasattr(learner, "state_"):
-        raise ValueError(f"this {type(learner).__name__} has learned nothing yet: there is no state to save.")
+        raise ValueError(f"this {type(learner).__name__} is not fitted: there is no state to save.")
     header: dict[str, Any] = {
         "format": FORMAT,
         "regretless": regretless.__version__,
@@ -54,7 +54,7 @@ def save(learner: Stored, path: str | Path) -> None:
     if aside := learner._aside():
         header["aside"] = aside
     path = Path(path)
-    temporary = path.with_name(f"{path.name}.{uuid4().hex}.part")  # with the rights of any new file
+    temporary = path.with_name(f"{path.name}.{uuid4().hex}.part")  # with the permissions of any new file
     try:
         with open(temporary, "xb") as file:
             archive.write(file, header, arrays)
@@ -65,7 +65,7 @@ def save(learner: Stored, path: str | Path) -> None:
 
 
 def _recipe(learner: Stored, depth: int = 1) -> dict[str, Any]:
-    """What builds the learner, and the learners that it holds."""
+    """The description from which the learner, and those it holds, can be built."""
     _require_shallow(depth)
     recipe: dict[str, Any] = {
         "learner": type(learner).__name__,
@@ -84,7 +84,7 @@ def _recipe(learner: Stored, depth: int = 1) -> dict[str, Any]:
 
 
 def _arrays(learner: Stored, prefix: str = "") -> dict[str, NDArray[Any]]:
-    """The state's arrays, then those of the learners it holds."""
+    """The arrays of the state, then those of the learners it holds."""
     arrays = {f"{prefix}state.{name}": array for name, array in learner.state_._asdict().items()}
     for part, held in _held(learner, prefix):
         arrays |= _arrays(held, part)
@@ -92,7 +92,7 @@ def _arrays(learner: Stored, prefix: str = "") -> dict[str, NDArray[Any]]:
 
 
 def _held(learner: Stored, prefix: str) -> Iterator[tuple[str, Stored]]:
-    """The learners that it holds, and how the names of their arrays begin."""
+    """The learners that it holds, with the prefixes of their arrays."""
     for name, attribute in learner._holds.items():
         held = getattr(learner, attribute)
         if not isinstance(held, list):
@@ -103,7 +103,7 @@ def _held(learner: Stored, prefix: str) -> Iterator[tuple[str, Stored]]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A value that JSON keeps exactly."""
+    """A value that JSON represents exactly."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -120,13 +120,13 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     raise ValueError(
-        f"{name}={value!r} cannot be saved: only numbers, text, True, False, None, and the sets, schedules and stumps "
-        "of regretless can."
+        f"{name}={value!r} cannot be saved: only numbers, text, True, False, None, and the domains, schedules and "
+        "stumps of regretless can."
     )
 
 
 def _param(value: Any) -> Any:
-    """What `_plain` made plain."""
+    """The inverse of `_plain`."""
     if isinstance(value, list):
         return [_param(part) for part in value]
     if not isinstance(value, dict):
@@ -137,12 +137,12 @@ def _param(value: Any) -> Any:
         return bytes.fromhex(_field(value, "bytes", str))
     name = _field(value, "recipe", str)
     if name not in Recipe.recipes:
-        raise ValueError(f"{reprlib.repr(name)} is none of the sets, schedules and stumps of regretless")
+        raise ValueError(f"{reprlib.repr(name)} is not a domain, schedule or stump of regretless")
     return Recipe.recipes[name](**{key: _param(part) for key, part in value.items() if key != "recipe"})
 
 
 def load(path: str | Path) -> Any:
-    """Read a learner written by `save`; it goes on where it stopped, bit for bit.
+    """Read a learner written by `save`; it continues where it stopped, bit for bit.
 
     >>> import tempfile, regretless
     >>> learner = regretless.AIOLI().fit([[0.0, 1.0], [1.0, 0.0]], ["no", "yes"])
@@ -152,7 +152,7 @@ def load(path: str | Path) -> Any:
     >>> (again.predict_proba([[1.0, 0.0]]) == learner.predict_proba([[1.0, 0.0]])).all()
     np.True_
     """
-    with open(path, "rb") as file:  # that there is none, or none to be read, is an OSError of its own
+    with open(path, "rb") as file:  # a missing or unreadable file is an OSError
         try:
             return _build(*archive.read(file))
         except Unreadable as error:
@@ -160,30 +160,30 @@ def load(path: str | Path) -> Any:
         except DAMAGE as error:
             what = str(error) if isinstance(error, ValueError) else repr(error)
             raise ValueError(
-                f"{path} is damaged: {what.rstrip('.')}. It is no regretless model file, or was changed since it was "
-                "written: take another copy, or train and save the model anew."
+                f"{path} is damaged: {what.rstrip('.')}. It is not a regretless model file, or was changed after "
+                "it was written: use another copy, or train and save the model again."
             ) from error
 
 
 class Unreadable(ValueError):
-    """A file that may be sound, and cannot be read here."""
+    """A file that may be valid but cannot be read here."""
 
 
-# What building a learner from nonsense raises: parameters and arrays of the wrong kind, numbers without end. All else
-# would be a mistake of ours.
+# Raised when a learner is built from invalid data: parameters and arrays of the wrong kind, infinite numbers. Any other
+# exception would be a bug.
 DAMAGE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError, MemoryError)
 
 
 def _require_shallow(depth: int) -> None:
     if depth > MOST_NESTED:
-        raise ValueError(f"learners hold learners more than {MOST_NESTED} deep, and files go no deeper")
+        raise ValueError(f"learners are nested more than {MOST_NESTED} levels deep")
 
 
 def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Stored:
-    """The learner of a header and arrays, every one of which is held against the others before it is used."""
+    """The learner from a header and arrays, all checked against each other before use."""
     if header.get("format") != FORMAT:
         raise Unreadable(
-            f"has format {reprlib.repr(header.get('format'))}, and regretless {regretless.__version__} reads format "
+            f"has format {reprlib.repr(header.get('format'))}, but regretless {regretless.__version__} reads format "
             f"{FORMAT}: another version wrote it. Load it there, or train and save the model again."
         )
     learner = _unlearned(header)
@@ -197,15 +197,15 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Stored:
     strangers = arrays.keys() - _arrays(learner).keys() - {"classes"}
     _restore(learner, header, arrays, "")
     if strangers:
-        raise ValueError(f"{sorted(strangers)[0]!r} belongs to no learner in it")
+        raise ValueError(f"{sorted(strangers)[0]!r} belongs to no learner in the file")
     return learner
 
 
 def _field(recipe: dict[str, Any], name: str, kind: type, default: Any = None) -> Any:
-    """A field of the header, of the kind that `save` writes."""
+    """A field of the header, of the expected type."""
     found = recipe.get(name, default)
     if not isinstance(found, kind):
-        raise ValueError(f"{name}={reprlib.repr(found)} in the header is no {kind.__name__}")
+        raise ValueError(f"{name}={reprlib.repr(found)} in the header is not a {kind.__name__}")
     return found
 
 
@@ -216,19 +216,19 @@ def _names(names: Any, n_features: int) -> list[str]:
 
 
 def _meet_classes(learner: Stored, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> int:
-    """Tell the learner its classes; returns how many there are, 1 for a learner of numbers."""
+    """Set the learner's classes; returns their number, 1 for a regressor."""
     if "classes" not in arrays and "classes" not in header:
         return 1
     if getattr(learner, "_regresses", False) or not hasattr(learner, "_meet_classes"):
-        raise ValueError("there are classes, and the learner forecasts numbers")
+        raise ValueError("it has classes, but the learner is a regressor")
     found = arrays.get("classes")
     if found is None:
         found = as_objects([_param(label) for label in _field(header, "classes", list)])
     if found.ndim != 1 or found.size < learner._fewest_classes:
-        raise ValueError(f"classes has the shape {found.shape}: there are {learner._fewest_classes} at least")
+        raise ValueError(f"classes has the shape {found.shape}: at least {learner._fewest_classes} are needed")
     labels = Labels(found)
     if len(labels.code) != found.size or not all(label == label for label in labels.code):
-        raise ValueError("a class is there twice, or is NaN")
+        raise ValueError("a class occurs twice, or is NaN")
     learner._meet_classes(labels)
     return max(2, found.size)
 
@@ -237,13 +237,11 @@ def _unlearned(recipe: Any, depth: int = 1) -> Stored:
     """The learner as it was before the first row."""
     _require_shallow(depth)
     if not isinstance(recipe, dict):
-        raise ValueError(f"{reprlib.repr(recipe)} is the recipe of no learner")
+        raise ValueError(f"{reprlib.repr(recipe)} does not describe a learner")
     name = _field(recipe, "learner", str)
     kind = getattr(regretless, name) if name in regretless.__all__ else Stored.registry.get(name)
     if not (isinstance(kind, type) and issubclass(kind, Stored)):
-        raise Unreadable(
-            f"holds a {reprlib.repr(name)}: no learner of that name is known. Import the module that defines it first."
-        )
+        raise Unreadable(f"contains a {reprlib.repr(name)}: unknown learner. Import the module that defines it first.")
     held: dict[str, Any] = {}
     for at, parts in _field(recipe, "holds", dict, {}).items():
         several = isinstance(parts, list)
@@ -264,13 +262,13 @@ def _require_bytes(
     n_features: int,
     n_classes: int,
 ) -> None:
-    """Refuse sizes that the file does not bear out, before memory is taken for them."""
+    """Refuse sizes that do not match the file, before memory is allocated for them."""
     needed = learner._state_numbers(n_features, n_classes)
     there = sum(array.size for name, array in arrays.items() if name.startswith(f"{prefix}state."))
     if needed > there:
         raise ValueError(
-            f"a {type(learner).__name__} of {n_features} features, {n_classes} classes and these parameters knows "
-            f"{needed:,} numbers, and {there:,} are here"
+            f"a {type(learner).__name__} with {n_features} features, {n_classes} classes and these parameters has "
+            f"{needed:,} numbers, but the file has {there:,}"
         )
     classes = n_classes if learner._held_classes is None else learner._held_classes
     for name in learner._holds:
@@ -279,20 +277,20 @@ def _require_bytes(
             n = learner._n_copies(n_classes)
             alike = [_without_seed(each) for each in recipes] if isinstance(recipes, list) else []
             if len(alike) != n or any(each != alike[0] for each in alike):
-                raise ValueError(f"a {type(learner).__name__} of these parameters has {n} copies of one learner")
+                raise ValueError(f"a {type(learner).__name__} with these parameters has {n} copies of one learner")
             given = [given] * len(recipes)
         for part, each, held in _numbered(prefix, name, recipes, given):
             _require_bytes(held, each, arrays, part, n_features, classes)
 
 
 def _without_seed(recipe: dict[str, Any]) -> dict[str, Any]:
-    """A recipe but for the seed, which stages have each of their own."""
+    """The description without the seed, which differs between stages."""
     params = {name: value for name, value in recipe["params"].items() if name != "random_state"}
     return recipe | {"params": params}
 
 
 def _numbered(prefix: str, name: str, recipes: Any, held: Any) -> Iterator[tuple[str, dict[str, Any], Stored]]:
-    """How the names of the arrays of each learner held begin, its recipe, and itself."""
+    """For each held learner: the prefix of its arrays, its description, and the learner."""
     if not isinstance(recipes, list):
         yield f"{prefix}{name}.", recipes, held
         return
@@ -301,7 +299,7 @@ def _numbered(prefix: str, name: str, recipes: Any, held: Any) -> Iterator[tuple
 
 
 def _restore(learner: Stored, recipe: dict[str, Any], arrays: dict[str, NDArray[Any]], prefix: str) -> None:
-    """Put the arrays in the place of a fresh state, if they are of its kind and possible; so with learners it holds."""
+    """Replace the fresh state by the arrays, if their shapes, types and values are valid; also in held learners."""
     fresh = learner.state_._asdict()
     if recipe.get("state") != list(fresh):
         raise ValueError(f"{prefix}state has the fields {reprlib.repr(recipe.get('state'))}, not {list(fresh)}")
@@ -329,4 +327,4 @@ def _restore(learner: Stored, recipe: dict[str, Any], arrays: dict[str, NDArray[
     try:
         learner._check_state()
     except ValueError as error:
-        raise ValueError(f"{prefix}state is impossible: {error}") from error
+        raise ValueError(f"{prefix}state is invalid: {error}") from error

@@ -1,4 +1,4 @@
-"""The public learners, found by walking the public names: what tests, docs, race and warm-up are derived from."""
+"""The public learners, found among the public names. Tests, docs, race and warm-up derive from this list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import regretless
 
 
 def public_learners() -> dict[str, type[Any]]:
-    """Every public class that learns, by name: with `partial_fit`, or with bandit feedback with `act`.
+    """Every public learner by name: the classes with `partial_fit` or, for bandit feedback, `act`.
 
     >>> "AIOLI" in public_learners(), "OnlineLearner" in public_learners()
     (True, False)

@@ -1,4 +1,4 @@
-"""Rows of which only the stored entries are kept: what first-order learners, whose work is per entry, run on."""
+"""Rows in compressed form (only the stored entries), for first-order learners, whose work is per entry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Entries(NamedTuple):
     """The three arrays of the compressed form: row t has the entries `indptr[t]` to `indptr[t + 1]`."""
 
     indptr: NDArray[np.int64]
-    indices: NDArray[np.uint32]  # without a sign, which compiled code would have to look at
+    indices: NDArray[np.uint32]  # unsigned, so that compiled code need not check the sign
     data: Array
 
 
@@ -44,18 +44,18 @@ class SparseRows:
 
     @classmethod
     def of(cls, X: Any) -> SparseRows:
-        """The rows of a scipy CSR matrix, each in the order of its columns and with every column once.
+        """The rows of a SciPy CSR matrix, with columns in order and without duplicates.
 
-        The order of summation is then that of the dense rows, and the forecasts are the same to the bit. Compiled code
-        trusts the indices, and scipy does not look at them: a damaged matrix is refused here.
+        Sums then have the same order as for dense rows, and forecasts are the same to the bit. Compiled code trusts the
+        indices and SciPy does not check them, so a damaged matrix is refused here.
         """
         entries = _entries(X)
         t = first_damaged(*entries, X.shape[1])
         if t < X.shape[0]:
             row = X.indices[X.indptr[t] : X.indptr[t + 1]]
             beyond = row[(row < 0) | (row >= X.shape[1])]
-            what = f"column {beyond[0]} among {X.shape[1]} columns" if beyond.size else "no such entries are stored"
-            raise BadRow(f"row {t}: {what}. The matrix is damaged: build it anew. Nothing was learned from this call.")
+            what = f"column {beyond[0]} among {X.shape[1]} columns" if beyond.size else "entries are missing"
+            raise BadRow(f"row {t}: {what}. The matrix is damaged: rebuild it. Nothing was learned from this call.")
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -63,17 +63,17 @@ class SparseRows:
         return cls(entries, X.shape[1])
 
     def to_scipy(self) -> sparse.csr_matrix:
-        """The same rows as a scipy matrix."""
+        """The same rows as a SciPy matrix."""
         indptr, indices, data = self.entries
         some = slice(indptr[0], indptr[-1])
         return sparse.csr_matrix((data[some], indices[some].view(np.int32), indptr - indptr[0]), shape=self.shape)
 
     def check(self, weight: Array, bound: float, reach: float, names: Any) -> None:
-        """Refuse what `validate.rows` refuses, in the same words."""
+        """Refuse what `validate.rows` refuses, with the same messages."""
         within = min(bound, reach / max(1.0, float(weight.max())) ** 0.5)
         indptr, indices, data = self.entries
         t = first_beyond(indptr, data, within)
-        while t < self.shape[0]:  # beyond for the heaviest weight; perhaps not for its own
+        while t < self.shape[0]:  # too large for the heaviest weight, but perhaps not for its own
             row = np.zeros((1, self.n_columns))
             some = slice(indptr[t], indptr[t + 1])
             row[0, indices[some]] = data[some]
@@ -82,16 +82,16 @@ class SparseRows:
 
 
 def _entries(X: Any) -> Entries:
-    """The arrays of a scipy CSR matrix, in the types that the kernels read."""
+    """The arrays of a SciPy CSR matrix, in the types of the kernels."""
     indices = X.indices
-    if indices.dtype != np.int32:  # a wide index is not to become a small one
+    if indices.dtype != np.int32:  # a wide index must not wrap around
         indices = np.clip(indices, -1, X.shape[1]).astype(np.int32)
     indptr = writable(X.indptr.astype(np.int64, copy=False))
     return Entries(indptr, writable(indices).view(np.uint32), writable(X.data))
 
 
 def parts(X: Array | SparseRows) -> Iterator[tuple[slice, Entries]]:
-    """The compressed form of a block, dense or not: dense ones a few rows at a time, that share their indices."""
+    """The compressed form of a block; dense blocks a few rows at a time, with shared indices."""
     if isinstance(X, SparseRows):
         yield slice(None), X.entries
         return
@@ -105,14 +105,14 @@ def parts(X: Array | SparseRows) -> Iterator[tuple[slice, Entries]]:
 
 @lru_cache(maxsize=8)
 def _grid(d: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """`indptr` and `indices` of as many full rows of d entries as fit a quarter of a million."""
+    """`indptr` and `indices` of full rows with d entries, about a quarter of a million entries in total."""
     n = max(1, 2**18 // d)
     return np.arange(0, n * d + 1, d), np.tile(np.arange(d, dtype=np.uint32), n)
 
 
 @kernel
 def first_damaged(indptr: NDArray[np.int64], indices: NDArray[np.uint32], data: Array, n_columns: int) -> int:
-    """The first row that names entries there are none of, or a column, or the number of rows."""
+    """The first row that points to entries or columns that do not exist, or the number of rows."""
     stored = min(indices.size, data.size)
     for t in range(indptr.size - 1):
         if indptr[t] < 0 or indptr[t + 1] < indptr[t] or indptr[t + 1] > stored:
@@ -125,7 +125,7 @@ def first_damaged(indptr: NDArray[np.int64], indices: NDArray[np.uint32], data: 
 
 @kernel
 def first_beyond(indptr: NDArray[np.int64], data: Array, bound: float) -> int:
-    """The first row whose norm is not within the bound (NaN is not), or the number of rows."""
+    """The first row whose norm exceeds the bound (or is NaN), or the number of rows."""
     for t in range(indptr.size - 1):
         square = 0.0
         for i in range(indptr[t], indptr[t + 1]):

@@ -9,7 +9,8 @@ import numpy as np
 from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.types import Array
 
-ROWS, LOSS, WRONG, BRIER = range(4)  # log loss and Brier score of probabilities; squared and absolute error of numbers
+# Rows counted, log loss (squared error of numbers), wrong labels (absolute error of numbers), Brier score.
+N_SCORED, TOTAL_LOSS, N_WRONG, TOTAL_BRIER = range(4)
 BINS = 20  # of the reliability table: forecasts, how sure they were, how often they were right
 
 
@@ -26,15 +27,15 @@ def score_row(p: Array, Y: Array, t: int, log_loss: bool, scores: Array, reliabi
     adds it up itself.
     """
     winner = most_probable(p, t)
-    scores[ROWS] += 1.0
-    scores[WRONG] += 1.0 - Y[t, winner]
+    scores[N_SCORED] += 1.0
+    scores[N_WRONG] += 1.0 - Y[t, winner]
     brier = loss = 0.0
     for k in range(p.shape[1]):
         brier += p[t, k] * p[t, k] - 2.0 * p[t, k] * Y[t, k] + Y[t, k]
         if log_loss and Y[t, k] > 0.0:
             loss -= Y[t, k] * math.log(max(p[t, k], 1e-300))
-    scores[BRIER] += brier
-    scores[LOSS] += loss
+    scores[TOTAL_BRIER] += brier
+    scores[TOTAL_LOSS] += loss
     sure = p[t, winner]
     i = (
         min(int(min(sure, 1.0) * BINS), BINS - 1) if sure > 0.0 else 0
@@ -63,8 +64,8 @@ def score_classes(
         if probabilities:
             score_row(forecasts, Y, t, log_loss, scores, reliability)
         else:
-            scores[ROWS] += 1.0
-            scores[WRONG] += 1.0 - Y[t, most_probable(forecasts, t)]
+            scores[N_SCORED] += 1.0
+            scores[N_WRONG] += 1.0 - Y[t, most_probable(forecasts, t)]
 
 
 @kernel
@@ -72,6 +73,6 @@ def score_numbers(forecasts: Array, y: Array, scores: Array) -> None:
     """Add up squared and absolute errors."""
     for t in range(y.size):
         error = forecasts[t] - y[t]
-        scores[ROWS] += 1.0
-        scores[LOSS] += error * error
-        scores[WRONG] += abs(error)
+        scores[N_SCORED] += 1.0
+        scores[TOTAL_LOSS] += error * error
+        scores[N_WRONG] += abs(error)

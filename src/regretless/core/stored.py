@@ -1,4 +1,4 @@
-"""Stored: what a model file asks of a learner, and the registry of learners by name."""
+"""Stored: the interface between learners and model files, and the registry of learners by name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import ABC
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,12 +16,13 @@ from regretless.core.turns import TakesTurns
 
 if TYPE_CHECKING:
     from regretless.core.labels import Labels
+    from regretless.core.setting import Setting
 
 
 class Recipe:
-    """A frozen dataclass that may be a hyper-parameter: a domain, a schedule, a set of stumps. Files write its fields.
+    """A frozen dataclass that can be a hyper-parameter, such as a domain or a schedule. Model files store its fields.
 
-    Subclasses are known by name once their module is imported, which that of every learner that accepts one does.
+    Subclasses are found by name once their module is imported, which the modules of the learners that use them do.
     """
 
     recipes: ClassVar[dict[str, type[Recipe]]] = {}
@@ -32,7 +33,7 @@ class Recipe:
 
 
 class Stored(TakesTurns, BaseEstimator, ABC):
-    """A learner that can be written to a file and go on from it, bit for bit."""
+    """A learner that can be saved to a file and continue from it, bit for bit."""
 
     state_: Any
     classes_: np.ndarray
@@ -43,9 +44,9 @@ class Stored(TakesTurns, BaseEstimator, ABC):
     _constants: Any
     _played_with: dict[str, Any]
     _learned: ClassVar[tuple[str, ...]] = ("_labels", "_constants", "_played_with")  # private names that `fit` clears
-    _growing: ClassVar[tuple[str, ...]] = ()  # fields of the state with a row for every row learned
-    _holds: ClassVar[dict[str, str]] = {}  # parameter with learners -> attribute with those that learn
-    _copies: ClassVar[bool] = False  # whether those that learn are copies of one learner, the parameter
+    _growing: ClassVar[tuple[str, ...]] = ()  # fields of the state with one entry per learned row
+    _holds: ClassVar[dict[str, str]] = {}  # parameter with learners -> attribute with their fitted clones
+    _copies: ClassVar[bool] = False  # whether the fitted clones are copies of one learner, the parameter
     _held_classes: ClassVar[int | None] = None  # number of classes of the learners that it holds; None: its own
     _fewest_classes: ClassVar[int] = 2
 
@@ -61,7 +62,7 @@ class Stored(TakesTurns, BaseEstimator, ABC):
 
     @contextmanager
     def _untouched_on_error(self) -> Iterator[None]:
-        """Attributes set inside are taken back if an error is raised. (Arrays changed in place are not.)"""
+        """Restore all attributes if an error is raised inside. (Arrays changed in place are not restored.)"""
         before = dict(self.__dict__)
         try:
             yield
@@ -76,10 +77,20 @@ class Stored(TakesTurns, BaseEstimator, ABC):
         for name in [name for name in vars(self) if name.endswith("_") or name in learned]:
             delattr(self, name)
 
-    # ------------------------------------------------------------------ what a learner may override
+    # ------------------------------------------------------------------ methods that a learner may override
+
+    @classmethod
+    def _example(cls) -> Self:
+        """A small configuration that can be played, for the warm-up and for tests."""
+        return cls()
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        """The configurations that enter a race on such a stream, by name. (Default: none.)"""
+        return {}
 
     def _begin(self, n_features: int) -> None:
-        """Validate the hyper-parameters and make the state before the first row."""
+        """Validate the hyper-parameters and create the state before the first row."""
         raise NotImplementedError
 
     def _meet_classes(self, labels: Labels) -> None:
@@ -88,15 +99,15 @@ class Stored(TakesTurns, BaseEstimator, ABC):
         self._labels = labels
 
     def _aside(self) -> dict[str, Any]:
-        """What a model file keeps beside parameters, classes and state, as JSON."""
+        """Data that a model file stores in addition to parameters, classes and state, as JSON."""
         return {}
 
     def _take_up(self, aside: dict[str, Any]) -> None:
-        """Take back what `_aside` returned, before the state is there; refuse what it cannot have returned."""
-        state_checks.require(not aside, f"aside={aside!r}: nothing is kept aside")
+        """Restore the data of `_aside`, before the state is created; refuse invalid data."""
+        state_checks.require(not aside, f"aside={aside!r} is not expected")
 
     def _check_state(self) -> None:
-        """Refuse a state that no run can have led to (`state_checks.py`): a file may hold anything."""
+        """Refuse a state that no run can produce (`state_checks.py`): a file may contain anything."""
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
         """The approximate size of a fresh state, before the parameters are validated; 0 if unknown.

@@ -1,4 +1,4 @@
-"""What every run adds up: the sums that certificates and bounds read."""
+"""The sums that every run keeps, for certificates and bounds."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from regretless.core.errors import NoBound
 from regretless.core.jit import kernel
 from regretless.core.types import Array
 
-# Rows learned, those whose weight is not 1, loss suffered, excess, largest |x|, largest max(1, weight) |x|^2.
-# excess = loss suffered - (lower bounds of the losses, as far as no comparator enters): the certificate's running part.
+# Rows learned, rows with weight other than 1, total loss, excess, largest |x|, largest max(1, weight) |x|^2.
+# excess = total loss - (lower bounds of the losses, without comparator): the running part of the certificate.
 ROWS, UNEVEN, LOSS, EXCESS, WIDEST, SCALE = range(6)
 TALLIES = 6
 
@@ -25,6 +25,6 @@ def record(tally: Array, weight: float, loss: float, excess: float, size: float)
 
 
 def require_unit_weights(tally: Array) -> None:
-    """The theorems speak of rows of weight 1."""
+    """Refuse rows with weights other than 1, which the theorems do not cover."""
     if tally[UNEVEN] > 0:
-        raise NoBound("the theorem speaks of rows of weight 1; regret_certificate() covers weights.")
+        raise NoBound("the theorem is about rows of weight 1; regret_certificate() covers other weights.")

@@ -1,11 +1,11 @@
-"""Learners in several threads: any number predict at a time, and who learns waits until it is alone.
+"""Thread safety: any number of threads may predict at a time; a thread that learns is alone.
 
-Every public verb and property of a learner takes its turn: those that learn one at a time, all others side by side.
-`TakesTurns` sees to it, whatever a class defines. The lock is no part of what a learner holds: it is not among its
-`vars`, its parameters or its files, and a copy has its own.
+Every public method and property of a learner takes the lock: those that learn exclusively, all others shared.
+`TakesTurns` wraps them, whatever a class defines. The lock is not part of the learner's `vars`, parameters or files,
+and a copy has its own.
 
-A thread never waits for itself: it may predict inside its own call that learns (from a callback, say), or learn inside
-its own prediction. Waiting is by short sleeps. So there is no one to be woken, and an interrupt loses nothing.
+A thread never waits for itself: it may predict inside its own learning call (for example in a callback), or learn
+inside its own prediction. Threads wait by short sleeps, so nobody must be notified and an interrupt loses nothing.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from weakref import WeakSet
 
 from regretless.core.interrupts import listen, uninterrupted
 
-LEARNING = frozenset({"fit", "partial_fit", "predict_then_learn", "learn_one", "act", "feedback"})
+LEARNING = frozenset({"fit", "partial_fit", "predict_then_learn", "play_block", "learn_one", "act", "feedback"})
 OF_PARAMETERS = frozenset({"get_params", "set_params"})
-SHORTEST, LONGEST = 5e-5, 1e-3  # seconds between two looks whether it is one's turn
+SHORTEST, LONGEST = 5e-5, 1e-3  # seconds between two attempts
 WRITER = 0
-GONE = -1  # the writer of a learner that a fork has copied in the middle of an update
+GONE = -1  # the writer of a learner that was copied by a fork in the middle of an update
 _creating = threading.Lock()
 _turns: WeakSet[Turn] = WeakSet()
 _quiet = uninterrupted()
 
 
 class Turn:
-    """Who is at a learner. Each change of it is one step of the interpreter, which no other thread divides."""
+    """The lock of a learner. Each change of it is one atomic step of the interpreter."""
 
     __slots__ = ("__weakref__", "readers", "waiting", "writer")
 
     def __init__(self) -> None:
         self.readers: list[int] = []  # threads that predict, once for each call
-        self.waiting: list[int] = []  # threads that wait to predict: they are next
+        self.waiting: list[int] = []  # threads that wait to predict; they go first
         self.writer: dict[int, int] = {}  # WRITER: the thread that learns
 
     def wait_to_read(self, me: int) -> None:
         """Wait until no other thread learns; `me` is among the readers before and after, whatever happens."""
         self._require_whole()
         if self.writer.get(WRITER) == me or self.readers.count(me) > 1:
-            return  # inside a call of one's own
-        try:  # what is put back has been the first call within: before it, Ctrl-C is not heard
+            return  # inside a call of the same thread
+        try:  # restores the state of the first call: before it, Ctrl-C has no effect
             self.waiting.append(me)
             while self.writer:
                 try:
@@ -69,7 +69,7 @@ class Turn:
                 return False
             if reads and self.writer:
                 raise RuntimeError(
-                    "a prediction wants to learn with its own learner while another thread waits to do so: each would "
+                    "a prediction tried to learn with its own learner while another thread waits to learn: each would "
                     "wait for the other. Learn after the prediction."
                 )
             return True
@@ -80,12 +80,12 @@ class Turn:
     def _require_whole(self) -> None:
         if self.writer.get(WRITER) == GONE:
             raise RuntimeError(
-                "this process was forked while another thread learned with this learner, and holds half an update of "
-                "it. Start processes by spawn or forkserver, or load the learner from a file."
+                "this process was forked while another thread was learning with this learner, so its state is "
+                "incomplete. Start processes with spawn or forkserver, or load the learner from a file."
             )
 
     def forked(self) -> None:
-        """Forget the threads that are not in this process."""
+        """Forget the threads that do not exist in this process."""
         me = get_ident()
         for threads in (self.readers, self.waiting):
             threads[:] = [thread for thread in threads if thread == me]
@@ -113,7 +113,7 @@ def _sleep_while(busy: Callable[[], bool]) -> None:
 
 
 def turn_of(learner: Any) -> Turn:
-    """The learner's lock, which is made when it is first asked for."""
+    """The learner's lock, created on first use."""
     try:
         return learner._turn
     except AttributeError:
@@ -125,7 +125,7 @@ def turn_of(learner: Any) -> Turn:
 
 
 def reads(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """A verb that changes nothing: any number of threads may be in it."""
+    """A method that changes nothing: any number of threads may call it."""
 
     @wraps(verb)
     def in_turn(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -144,7 +144,7 @@ def reads(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def reading(learner: Any) -> Iterator[None]:
-    """A stretch of code that `reads`."""
+    """The shared lock as a context manager."""
     turn, me = turn_of(learner), get_ident()
     try:
         turn.readers.append(me)
@@ -156,19 +156,19 @@ def reading(learner: Any) -> Iterator[None]:
 
 
 def alone(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """A verb that changes the learner: one thread at a time. It sees to Ctrl-C itself."""
+    """A method that changes the learner: one thread at a time. It handles Ctrl-C itself."""
 
     @wraps(verb)
     def in_turn(self: Any, *args: Any, **kwargs: Any) -> Any:
         turn, me = turn_of(self), get_ident()
         writer = turn.writer
-        if writer.get(WRITER) == me:  # part of a call that learns already
+        if writer.get(WRITER) == me:  # inside a learning call of the same thread
             return verb(self, *args, **kwargs)
         try:
             if turn.waiting or writer.setdefault(WRITER, me) != me or turn.readers:
                 turn.wait_to_write(me)
             return verb(self, *args, **kwargs)
-        finally:  # without a call before the lock is free: after each, Ctrl-C may be heard
+        finally:  # no function call before the lock is free: Ctrl-C could take effect after each
             if writer and writer[WRITER] == me:
                 del writer[WRITER]
 
@@ -176,7 +176,7 @@ def alone(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def learns(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """A verb that learns: one thread at a time, and no Ctrl-C but where the learner is whole."""
+    """A method that learns: one thread at a time, and Ctrl-C only where the learner is consistent."""
     locked = alone(verb)
 
     @wraps(verb)
@@ -188,13 +188,13 @@ def learns(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def takes_its_turn(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """A verb that sees to its lock itself."""
+    """A method that handles the lock itself."""
     verb.takes_its_turn = True  # type: ignore[attr-defined]
     return verb
 
 
 class TakesTurns:
-    """What makes all public verbs and properties of a class, and of those that inherit from it, take their turns."""
+    """Wraps all public methods and properties of a class and its subclasses with the lock."""
 
     __slots__ = ("_turn",)
     _turn: Turn
@@ -210,4 +210,4 @@ class TakesTurns:
                 setattr(cls, name, property(reads(found.fget), found.fset, found.fdel, found.__doc__))
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__  # what is copied and pickled: all but the lock
+        return self.__dict__  # for copies and pickles: everything except the lock

@@ -1,4 +1,4 @@
-"""Checks on what comes in. Every complaint names the row, the column, the value and a remedy."""
+"""Input checks. Every error names the row, the column, the value and a remedy."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from regretless.core.types import Array
 
 Number = TypeVar("Number", bound=np.generic)
 
-# Beyond this |x|^2 / regularization the products of the second-order machine leave floating point.
+# Above this |x|^2 / regularization the products of the second-order learners overflow.
 LARGEST_SCALE = 1e305
-# A row this much heavier than others leaves no precision for them.
+# A heavier row would leave no precision for the others.
 HEAVIEST = 1e12
 LARGEST_WHOLE = 2**62  # compiled code counts in 64 bits
 
 
 def reach(regularization: float) -> float:
-    """The largest |x| sqrt(weight) that the arithmetic stands."""
+    """The largest |x| sqrt(weight) for which the arithmetic does not overflow."""
     return math.sqrt(LARGEST_SCALE * min(regularization, 1.0))
 
 
 def rows(X: Array, weight: Array, bound: float, reach: float, names: Sequence[str] | None, first: int = 0) -> None:
-    """Refuse NaN, infinity, rows beyond the declared `bound`, and rows whose squares leave floating point.
+    """Refuse NaN, infinity, rows beyond the declared `bound`, and rows whose squares overflow.
 
-    Rows are numbered from `first`. One pass when all is well: a NaN or an infinity shows in the largest square.
+    Rows are numbered from `first`. Valid rows take one pass: a NaN or an infinity shows in the largest square.
     """
     square = largest_square(X)
     heaviest = max(1.0, float(weight.max()))
@@ -87,33 +87,33 @@ def _finite(X: Array, names: Sequence[str] | None, first: int) -> None:
 
 
 def weights(sample_weight: Any, n: int) -> Array:
-    """One finite weight >= 0 a row."""
+    """One finite weight >= 0 per row."""
     if sample_weight is None:
         return np.ones(n)
     weight = as_floats(sample_weight, lambda at: f"row {at[0]}: sample_weight" if at else "sample_weight")
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weight.shape}; give one weight for each of the {n} rows.")
+        raise ValueError(f"sample_weight has shape {weight.shape}; pass one weight for each of the {n} rows.")
     bad = ~((weight >= 0) & (weight <= HEAVIEST))
     if bad.any():
         i = int(np.argmax(bad))
         raise BadRow(
-            f"row {i}: sample_weight {weight[i]}. Weights are numbers from 0 (which leaves the row out) to "
-            f"{HEAVIEST:.0e}: divide them all by one number."
+            f"row {i}: sample_weight {weight[i]}. Weights are numbers from 0 (the row is ignored) to "
+            f"{HEAVIEST:.0e}: divide all weights by one number."
         )
     return writable(weight)
 
 
 def numbers(y: Any, largest: float) -> Array:
-    """One finite target a row, below `largest` in size."""
+    """One finite target per row, below `largest` in absolute value."""
     targets = as_floats(y, lambda at: f"row {at[0]}: y" if at else "y")
     if targets.ndim == 2 and targets.shape[1] == 1:
         from sklearn.utils import column_or_1d
 
         targets = column_or_1d(targets, warn=True)
     if targets.ndim != 1:
-        raise ValueError(f"y has shape {targets.shape}: give one number a row.")
+        raise ValueError(f"y has shape {targets.shape}: pass one number per row.")
     bad = ~(np.abs(targets) < largest)
     if bad.any():
         i = int(np.argmax(bad))
@@ -125,7 +125,7 @@ def label_distributions(y: Array, n_classes: int | None) -> None:
     """Soft labels: each row a distribution over the classes."""
     if n_classes is not None and y.shape[1] != n_classes:
         raise BadRow(
-            f"y has {y.shape[1]} columns and this learner has {n_classes} classes: give one probability a class."
+            f"y has {y.shape[1]} columns, but this learner has {n_classes} classes: pass one probability per class."
         )
     bad = ~(np.isfinite(y) & (y >= 0))
     if bad.any():
@@ -145,14 +145,14 @@ def writable(array: NDArray[Number]) -> NDArray[Number]:
 
 
 def whole(name: str, value: Any, least: int) -> int:
-    """A whole number of at least so much."""
+    """Refuse a value that is not an integer >= `least`."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and least <= value <= LARGEST_WHOLE:
         return int(value)
-    raise ValueError(f"{name}={value!r} must be a whole number >= {least} (and at most {LARGEST_WHOLE}).")
+    raise ValueError(f"{name}={value!r} must be an integer >= {least} (and at most {LARGEST_WHOLE}).")
 
 
 def positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """A finite number > 0 (or >= 0)."""
+    """Refuse a value that is not a finite number > 0 (or >= 0)."""
     if (
         isinstance(value, int | float | np.integer | np.floating)
         and not isinstance(value, bool)

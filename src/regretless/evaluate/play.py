@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import math
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from regretless.core.scores import new_scores, score_classes, score_numbers
-from regretless.core.types import Array
-from regretless.evaluate.players import margin_as_scores, player, take
-from regretless.evaluate.trace import Checkpoint, Rows, Trace, Traces
+from regretless.core.progress import progress_bar
+from regretless.evaluate.match import Match
+from regretless.evaluate.players import number_of_rows, take
+from regretless.evaluate.trace import Rows, Trace, Traces
 from regretless.theory.domains import Domain
 
 AT_ONCE = 16_384  # rows between two looks at the clock
-A_DECADE = 10  # checkpoints where they are "log"
 
 
 def play(
@@ -78,107 +74,40 @@ def play(
         raise ValueError("there is no learner to play.")
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
         raise ValueError(f"batch={batch!r} must be a whole number of rows.")
-    games = [Game(name, each, classes, domain, keep_forecasts, batch) for name, each in field.items()]
+    marks = checkpoints if isinstance(checkpoints, str) else list(checkpoints)
+    matches = [
+        Match(
+            each,
+            name=name,
+            classes=classes,
+            domain=domain,
+            marks=marks,
+            keep_forecasts=keep_forecasts,
+            batch=batch,
+        )
+        for name, each in field.items()
+    ]
+    stream = Rows([], []) if hindsight else None
     if inspect.isroutine(X):
         if y is not None:
             raise ValueError("an adversary chooses the labels itself: leave y out.")
-        for game in games:
-            game.stream = Rows([], []) if hindsight else None
-            _play_adversary(game, X, checkpoints)
+        traces = Traces({match.name: _play_adversary(match, X, hindsight) for match in matches})
     else:
-        stream = Rows([], []) if hindsight else None
-        with _bar(progress, X.shape[0] if hasattr(X, "shape") else None) as advance:
-            for rows, labels, cut in _blocks(X, y, checkpoints, stream, games):
-                for game in games:
-                    game.meet(rows, labels, cut)
-                advance(len(labels))
+        with progress_bar(progress, X.shape[0] if hasattr(X, "shape") else None) as bar:
+            for rows, labels in _blocks(X, y, stream, matches):
+                for match in matches:
+                    match.feed(rows, labels)
+                bar.advance(number_of_rows(labels))
                 del rows, labels  # before the next block is made: one at a time is in memory
-        for game in games:
-            game.stream = stream
-    traces = Traces({game.name: game.trace() for game in games})
+        traces = Traces({match.name: match.trace(stream) for match in matches})
     return next(iter(traces.values())) if single else traces
 
 
-class Game:
-    """A learner and its score so far."""
-
-    def __init__(self, name: str, learner: Any, classes: Any, domain: Domain | None, keep: bool, batch: int) -> None:
-        self.name = name
-        self.player = player(learner, classes, batch)
-        self.domain = domain
-        self.stream: Rows | None = None
-        self.forecasts: list[Array] | None = [] if keep else None
-        self.checkpoints: list[Checkpoint] = []
-        self.seconds = 0.0
-        self.scores, self.bins = new_scores()
-
-    def meet(self, X: Any, y: Any, cut: bool) -> None:
-        """Play a block, and write the score down if it ends at a checkpoint."""
-        started = time.perf_counter()
-        forecasts, targets = self.player.play(X, y)
-        self.seconds += time.perf_counter() - started
-        if self.player.regresses:
-            score_numbers(forecasts, targets.reshape(-1), self.scores)
-        else:
-            kinds = self.player.probabilities, not self.player.keeps_log_loss
-            score_classes(margin_as_scores(forecasts), targets, *kinds, self.scores, self.bins)
-        if self.forecasts is not None:
-            self.forecasts.append(forecasts)
-        self.written = cut
-        if cut:
-            self.write()
-
-    def write(self) -> None:
-        """One line of the trace."""
-        rows, log_loss, mistakes, brier = self.scores.tolist()
-        loss, (certificate, bound) = self.player.total_loss(self.scores), self.player.promises(self.domain)
-        log_loss = loss if self.player.keeps_log_loss else log_loss
-        self.checkpoints.append(Checkpoint(rows, log_loss, mistakes, brier, loss, certificate, bound, self.seconds))
-
-    def trace(self) -> Trace:
-        """The whole score, the end included."""
-        if not self.written:
-            self.write()
-        classes = "probabilities" if self.player.probabilities else "scores"
-        return Trace(
-            name=self.name,
-            competition=self.player.competition(self.domain),
-            kind="numbers" if self.player.regresses else classes,
-            checkpoints=tuple(self.checkpoints),
-            bins=self.bins,
-            forecasts=None if self.forecasts is None else np.concatenate(self.forecasts),
-            classes=self.player.classes,
-            stream=self.stream,
-            seen=self.player.for_comparators,
-        )
-
-
-def marks(checkpoints: str | Iterable[int]) -> Iterator[int]:
-    """The rows after which the score is written down, in order."""
-    if not isinstance(checkpoints, str):
-        marks = sorted({int(t) for t in checkpoints})
-        if marks and marks[0] < 1:
-            raise ValueError(f"checkpoints={marks}: the first is of 1 row or more.")
-        yield from marks
-        return
-    if checkpoints != "log":
-        raise ValueError(f'checkpoints={checkpoints!r}: give "log" or numbers of rows.')
-    t = 0
-    for i in range(A_DECADE * 18):
-        if (mark := round(10 ** (i / A_DECADE))) > t:
-            t = mark
-            yield t
-
-
-def _blocks(
-    X: Any, y: Any, checkpoints: Any, stream: Rows | None, games: list[Game]
-) -> Iterator[tuple[Any, Any, bool]]:
-    """The stream in blocks that end at checkpoints, and whether each does.
+def _blocks(X: Any, y: Any, stream: Rows | None, matches: list[Match]) -> Iterator[tuple[Any, Any]]:
+    """The stream in blocks of a length that bounds memory.
 
     What was given goes to `stream`, if any, and the labels of the first block given tell the players their classes.
     """
-    cuts = marks(checkpoints)
-    cut = next(cuts, math.inf)
     met = 0
     for rows, labels in [(X, y)] if y is not None else X:
         rows = rows.tocsr() if sparse.issparse(rows) else rows
@@ -187,51 +116,28 @@ def _blocks(
             stream.X.append(rows)
             stream.y.append(labels)
         if met == 0:
-            for game in games:
-                game.player.meet_classes(labels)
-        i, n = 0, labels.shape[0]
-        while i < n:
-            stop = int(min(n, i + AT_ONCE, i + cut - met))
-            met += stop - i
-            some = slice(i, stop)
-            yield take(rows, some), take(labels, some), met == cut
-            if met == cut:
-                cut = next(cuts, math.inf)
-            i = stop
+            for match in matches:
+                match.player.meet_classes(labels)
+        n = labels.shape[0]
+        met += n
+        for i in range(0, n, AT_ONCE):
+            some = slice(i, min(i + AT_ONCE, n))
+            yield take(rows, some), take(labels, some)
         del rows, labels
     if met == 0:
         raise ValueError("the stream is empty: there is nothing to play.")
 
 
-def _play_adversary(game: Game, start: Callable[[], Generator[Any, Any, Any]], checkpoints: Any) -> None:
-    cuts = marks(checkpoints)
-    cut, met = next(cuts, math.inf), 0
+def _play_adversary(match: Match, start: Callable[[], Generator[Any, Any, Any]], hindsight: bool) -> Trace:
+    stream = Rows([], [])
     adversary = start()
     for x in adversary:
         row = np.asarray(x, dtype=np.float64).reshape(1, -1)
-        label = np.asarray([adversary.send(game.player.forecast(row))])
-        met += 1
-        if game.stream is not None:
-            game.stream.X.append(row)
-            game.stream.y.append(label)
-        game.meet(row, label, met == cut)
-        if met == cut:
-            cut = next(cuts, math.inf)
-    if met == 0:
+        label = np.asarray([adversary.send(match.player.forecast(row))])
+        if hindsight:
+            stream.X.append(row)
+            stream.y.append(label)
+        match.feed(row, label)
+    if match.rows == 0:
         raise ValueError("the adversary yielded no row: there is nothing to play.")
-
-
-@contextmanager
-def _bar(wanted: bool, total: int | None) -> Iterator[Callable[[int], Any]]:
-    """Yields what is to be told of rows done: a progress bar where there is a terminal, and rich is installed."""
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-    except ImportError:
-        wanted = False
-    if not wanted or not (console := Console(stderr=True)).is_terminal:
-        yield lambda rows: None
-        return
-    with Progress("rows", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console) as progress:
-        task = progress.add_task("rows", total=total)
-        yield lambda rows: progress.advance(task, rows)
+    return match.trace(stream if hindsight else None)

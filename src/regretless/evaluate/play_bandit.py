@@ -18,8 +18,9 @@ from regretless.core.errors import NoBound
 from regretless.core.inputs import as_floats, in_rows
 from regretless.core.labels import Labels, as_labels
 from regretless.core.learner import OnlineLearner
+from regretless.core.progress import progress_bar
 from regretless.core.types import Array
-from regretless.evaluate.play import _bar, marks
+from regretless.evaluate.match import marks_of
 from regretless.evaluate.trace import ByName
 from regretless.learners.bandits.bandit_multiclass import BanditMulticlass
 from regretless.theory.domains import Competition, Domain
@@ -76,19 +77,17 @@ def play_bandit(
         raise ValueError(f"X has shape {rows.shape} and y {labels.shape}: give a label a row, one row or more.")
     stream = HiddenStream(rows, labels)
     games = [BanditGame(name, learner, labels) for name, learner in field_.items()]
-    cuts = marks(checkpoints)
-    cut: float = next(cuts, math.inf)
-    with _bar(progress, labels.size) as advance:
+    marks = {*marks_of(checkpoints), labels.size}
+    with progress_bar(progress, labels.size, "rounds") as bar:
         for t in range(labels.size):
             x = rows[t].toarray().ravel() if sparse.issparse(rows) else rows[t]
             for game in games:
                 game.meet(x, labels[t], t)
-            if t + 1 == cut or t + 1 == labels.size:
+            if t + 1 in marks:
                 for game in games:
                     game.write(t + 1)
-                cut = next(cuts, math.inf)
             if (t + 1) % SHOWN_AT_ONCE == 0:
-                advance(SHOWN_AT_ONCE)
+                bar.advance(SHOWN_AT_ONCE)
     traces = BanditTraces({game.name: game.trace(domain, stream) for game in games})
     return next(iter(traces.values())) if single else traces
 

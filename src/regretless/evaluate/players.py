@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +16,6 @@ from sklearn.base import is_regressor
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.labels import Labels
 from regretless.core.learner import OnlineLearner
-from regretless.core.scores import LOSS
 from regretless.core.types import Array
 from regretless.core.validate import numbers
 from regretless.theory.domains import Competition, Domain, WholeSpace
@@ -35,8 +35,33 @@ def player(learner: Any, classes: Any, batch: int) -> Player:
     )
 
 
+class Before(NamedTuple):
+    """What a learner had learned before its match began."""
+
+    learned: bool
+    loss: float
+
+
+class Played(Protocol):
+    """A block that is played in steps: `core.blocks.BlockPlay`, or `RivalBlock`."""
+
+    def __iter__(self) -> Iterator[int]:
+        """Learn up to the next stop, and yield the number of rows learned."""
+        ...
+
+    @property
+    def forecasts(self) -> Array:
+        """Forecasts of all rows."""
+        ...
+
+    @property
+    def targets(self) -> Array:
+        """Targets of all rows: numbers, or (n, K)."""
+        ...
+
+
 class Player(ABC):
-    """What the score-keeper asks of any learner."""
+    """What a match asks of any learner."""
 
     regresses: bool  # forecasts numbers
     probabilities: bool  # forecasts probabilities of classes
@@ -45,6 +70,7 @@ class Player(ABC):
     def __init__(self, learner: Any, classes: Any) -> None:
         self.learner = learner
         self.declared = classes
+        self.before = Before(False, 0.0)
 
     def meet_classes(self, y: Any) -> None:
         """The classes are those declared, or those of the first labels."""
@@ -52,8 +78,8 @@ class Player(ABC):
             self.declared = Labels.of(y, None).classes
 
     @abstractmethod
-    def play(self, X: Any, y: Any) -> tuple[Array, Array]:
-        """Forecasts of a block, each made before its label was used, and the targets: numbers, or (n, K)."""
+    def play(self, X: Any, y: Any, weight: Any, stops: list[int]) -> Played:
+        """Play a block, every row forecast before its label is used, with pauses at `stops` and at the end."""
 
     @abstractmethod
     def forecast(self, x: Array) -> Any:
@@ -64,9 +90,9 @@ class Player(ABC):
     def classes(self) -> Any:
         """The labels in the order of the columns of forecasts; None for numbers."""
 
-    @abstractmethod
-    def total_loss(self, scores: Array) -> float:
-        """The total that regret is measured in."""
+    def total_loss(self) -> float | None:
+        """The loss of the match so far, in which regret is measured, if the learner adds it up itself."""
+        return None
 
     @abstractmethod
     def competition(self, domain: Domain | None) -> Competition | None:
@@ -87,8 +113,8 @@ class OwnPlayer(Player):
     def __init__(self, learner: Any, classes: Any) -> None:
         super().__init__(learner, classes)
         self.regresses = is_regressor(learner)
-        self.met_before = hasattr(learner, "state_")
-        self.suffered_before = learner.total_loss_ if self.met_before else 0.0
+        if hasattr(learner, "state_"):
+            self.before = Before(True, float(learner.total_loss_))
 
     @property
     def keeps_log_loss(self) -> bool:  # type: ignore[override]
@@ -101,11 +127,11 @@ class OwnPlayer(Player):
         """Some losses say so only once the number of classes is known."""
         return hasattr(self.learner, "predict_proba")
 
-    def play(self, X: Any, y: Any) -> tuple[Array, Array]:
-        """One call a block: blocks are rows."""
+    def play(self, X: Any, y: Any, weight: Any, stops: list[int]) -> Played:
+        """By the learner's own verb."""
         declared = None if self.regresses or hasattr(self.learner, "state_") else self.declared
-        out, targets = self.learner._play(X, y, declared, None, keep=True)
-        return self.learner._said(out), targets
+        played: Played = self.learner.play_block(X, y, declared, weight, stops=stops)
+        return played
 
     def forecast(self, x: Array) -> Any:
         """As `predict_then_learn` would say."""
@@ -116,9 +142,9 @@ class OwnPlayer(Player):
         """Its `classes_`."""
         return getattr(self.learner, "classes_", None)
 
-    def total_loss(self, scores: Array) -> float:
-        """The learner keeps it itself."""
-        return float(self.learner.total_loss_) - self.suffered_before
+    def total_loss(self) -> float | None:
+        """In the loss of the learner."""
+        return float(self.learner.total_loss_) - self.before.loss
 
     def competition(self, domain: Domain | None) -> Competition | None:
         """Its own, perhaps on another set."""
@@ -131,7 +157,7 @@ class OwnPlayer(Player):
 
     def promises(self, domain: Domain | None) -> tuple[float, float]:
         """Those of the learner; of another set, as far as the largest norm in it says."""
-        if self.met_before:
+        if self.before.learned:
             return math.nan, math.nan
         asked: dict[str, float] = {}
         if self.learner.competes_with is not None and domain is not None and not isinstance(domain, WholeSpace):
@@ -151,8 +177,29 @@ class OwnPlayer(Player):
         return certificate, bound
 
 
+class RivalBlock:
+    """A block for a learner of another library, in pieces that end at the stops."""
+
+    def __init__(self, rival: RivalPlayer, X: Any, y: Any, stops: list[int]) -> None:
+        self.rival, self.X, self.y, self.stops = rival, X, y, stops
+        self.targets = rival._targets(y)
+        self._said: list[Array] = []
+
+    def __iter__(self) -> Iterator[int]:
+        """Play the next piece."""
+        for first, stop in pairwise(sorted({0, *self.stops, self.targets.shape[0]})):
+            some = slice(first, stop)
+            self._said.append(self.rival._play(take(self.X, some), take(self.y, some), self.targets[some]))
+            yield stop
+
+    @property
+    def forecasts(self) -> Array:
+        """Of all rows."""
+        return np.concatenate(self._said)
+
+
 class RivalPlayer(Player):
-    """What learners of other libraries have in common: nothing is proved of them, and they suffer the log loss."""
+    """What learners of other libraries have in common: they have log loss, and no certificate."""
 
     _labels: Labels | None = None
 
@@ -168,9 +215,15 @@ class RivalPlayer(Player):
             self._labels = Labels.of(y, self.declared)
         return self._labels.distributions(y)
 
-    def total_loss(self, scores: Array) -> float:
-        """The log loss, or of numbers the squared one."""
-        return float(scores[LOSS])
+    def play(self, X: Any, y: Any, weight: Any, stops: list[int]) -> Played:
+        """In pieces that end at the stops."""
+        if weight is not None:
+            raise ValueError(f"{type(self.learner).__name__} is played without weights: leave sample_weight out.")
+        return RivalBlock(self, X, y, stops)
+
+    @abstractmethod
+    def _play(self, X: Any, y: Any, targets: Array) -> Array:
+        """Forecast and learn some rows."""
 
     def competition(self, domain: Domain | None) -> Competition | None:
         """Linear predictors under the same loss, if a set of them is given."""
@@ -187,14 +240,13 @@ class RowPlayer(RivalPlayer):
         self.regresses = not hasattr(learner, "predict_proba_one") and "Regressor" in kind
         self.probabilities = hasattr(learner, "predict_proba_one")
 
-    def play(self, X: Any, y: Any) -> tuple[Array, Array]:
+    def _play(self, X: Any, y: Any, targets: Array) -> Array:
         """Forecast a row, learn it, go on."""
-        targets = self._targets(y)
         out = np.empty(targets.shape)
         for t, (row, label) in enumerate(zip(dictionaries(X), np.asarray(y).tolist(), strict=True)):
             out[t] = self._one(row)
             self.learner.learn_one(row, label)
-        return out, targets
+        return out
 
     def forecast(self, x: Array) -> Any:
         """Of a row as a dictionary."""
@@ -234,9 +286,8 @@ class BatchPlayer(RivalPlayer):
         self.regresses = is_regressor(learner)
         self.probabilities = hasattr(learner, "predict_proba")
 
-    def play(self, X: Any, y: Any) -> tuple[Array, Array]:
+    def _play(self, X: Any, y: Any, targets: Array) -> Array:
         """A batch is forecast before any of it is learned."""
-        targets = self._targets(y)
         out = []
         for i in range(0, targets.shape[0], self.batch):
             some = slice(i, i + self.batch)
@@ -244,7 +295,7 @@ class BatchPlayer(RivalPlayer):
             out.append(self._forecasts(rows, targets[some].shape[0]))
             self.learner.partial_fit(rows, labels, **({} if self.regresses else {"classes": self.classes}))
             self.begun = True
-        return np.concatenate(out), targets
+        return np.concatenate(out)
 
     def forecast(self, x: Array) -> Any:
         """Of one row."""
@@ -263,8 +314,15 @@ class BatchPlayer(RivalPlayer):
 
 
 def take(rows: Any, some: slice) -> Any:
-    """Some rows of an array, a frame, a sparse matrix or a list."""
+    """Some rows of an array, a frame, a table, a sparse matrix or a list."""
+    if hasattr(rows, "column_names"):  # a PyArrow table
+        return rows.slice(some.start, some.stop - some.start)
     return rows.iloc[some] if hasattr(rows, "iloc") else rows[some]
+
+
+def number_of_rows(rows: Any) -> int:
+    """How many rows there are."""
+    return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
 
 
 def margin_as_scores(forecasts: Array) -> Array:

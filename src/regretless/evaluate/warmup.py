@@ -7,36 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from regretless.evaluate.recipe import learners
+from regretless.core.learner import OnlineLearner
+from regretless.core.registry import public_learners
 
-EXAMPLES = {  # of learners that are made of others, or of functions
-    "Mixture": "Mixture([AIOLI(), AIOLI()])",
-    "Hedge": "Hedge([OGD(), OGD()])",
-    "OneVsRest": "OneVsRest(AIOLI())",
-    "AggregatingForecaster": 'AggregatingForecaster(method="langevin", n_samples=16)',
-}
+FIRST = ["OnlineLogisticRegression", "AIOLI", "FOLKLORE", "GAF", "ONS", "OGD"]
 
 
 def games() -> Iterator[tuple[str, Any, list[int]]]:
-    """Name, learner and numbers of classes (0: numbers) of each game, the ones most used first."""
-    from regretless.evaluate.recipe import learner_of
-    from regretless.learners.first_order.base_functions import stumps
+    """Name, example and numbers of classes (0: numbers) of each game, the learners most used first."""
+    from sklearn.base import is_regressor
 
-    names = learners()
-    first = ["OnlineLogisticRegression", "AIOLI", "FOLKLORE", "GAF", "ONS", "OGD"]
-    for name in sorted(names, key=lambda name: (first.index(name) if name in first else len(first), name)):
-        if name == "FollowTheLeader":  # linear losses: nobody's first use
-            continue
-        if name == "MirrorDescentAggregator":
-            import regretless
-
-            yield name, regretless.MirrorDescentAggregator(stumps(rows(), 2)), [2]
-            continue
-        learner = learner_of(EXAMPLES.get(name, name))
-        if name == "VovkAzouryWarmuth":
-            yield name, learner, [0]
-        else:
-            yield name, learner, [2] if learner._binary_only or name in ("Mixture", "ExponentiatedGradient") else [2, 3]
+    kinds = {name: kind for name, kind in public_learners().items() if issubclass(kind, OnlineLearner)}
+    for name in sorted(kinds, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name)):
+        learner = kinds[name]._example()
+        yield name, learner, [0] if is_regressor(learner) else [2] if learner._binary_only else [2, 3]
 
 
 def rows() -> np.ndarray[Any, Any]:

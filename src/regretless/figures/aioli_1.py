@@ -1,4 +1,4 @@
-"""Figure 1 of the AIOLI text: the forecast as a function of x, after some rows, of FTRL, AIOLI and aggregating."""
+"""Figure 1 of the AIOLI paper: the forecast as a function of x, after some rows, for FTRL, AIOLI and aggregating."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from regretless.streams import stream as by_name
 
 @dataclass(frozen=True)
 class Settings:
-    """The text gives none for this figure; FTRL's lambda and the first stream are those of its section 5."""
+    """The paper gives none for this figure; FTRL's lambda and the first stream are those of its section 5."""
 
-    rows: int = 100  # of the stream of section 5, with B = ln of it
+    rows: int = 100  # of the stream of section 5, with B = ln(rows)
     few: int = 10  # rows on [-1, 1] whose labels are their signs
     few_radius: float = 5.0
     points: int = 161
@@ -39,7 +39,7 @@ def compute(settings: Settings, seed: int, work: Work) -> Table:
 
 
 def functions(settings: Settings, seed: int, stream: str) -> list[tuple[str, str, float, float]]:
-    """Of one stream."""
+    """The margins of one stream."""
     if stream == "section 5":
         played = by_name("adversarial", settings.rows, 2 * seed)
         X, y, B = played.X, played.y, played.radius
@@ -60,14 +60,14 @@ def functions(settings: Settings, seed: int, stream: str) -> list[tuple[str, str
 
 
 def margins(learner: Any, points: Array) -> Array:
-    """ln of the odds of +1."""
+    """The log-odds of +1."""
     log_p = np.log(learner.predict_proba(points[:, None]))
     odds: Array = log_p[:, 1] - log_p[:, 0]
     return odds
 
 
 def draw(table: Table) -> Any:
-    """A panel a stream."""
+    """One panel per stream."""
     streams = table.each("stream")
     figure, axes = panels(1, len(streams))
     for panel, (stream, rows) in zip(axes[0], streams, strict=True):

@@ -1,4 +1,4 @@
-"""Figure 2 of the AIOLI text: regret against n where proper learners do badly."""
+"""Figure 2 of the AIOLI paper: regret against n on a stream that is hard for proper learners."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AIOLI_THEORY = "AIOLI, λ = 1/B²"
 
 @dataclass(frozen=True)
 class Settings:
-    """Section 5: ten runs for chi = +1 and ten for -1, B = ln n, epsilon = 0.01. The text does not name the n."""
+    """Section 5: ten runs for chi = +1 and ten for -1, B = ln n, epsilon = 0.01. The paper does not list n."""
 
     runs: int = 10
     sizes: tuple[int, ...] = (10, 30, 100, 300, 1000, 3000, 10_000, 30_000)
@@ -33,8 +33,8 @@ QUICK = Settings(runs=3, sizes=(10, 100, 1000))
 
 
 def compute(settings: Settings, seed: int, work: Work) -> Table:
-    """For each n and learner the mean regret for each chi, and the worse of the two."""
-    first = 2 * seed * settings.runs  # an even seed of the stream is chi = +1, an odd one -1
+    """For each n and learner, the mean regret for each chi, and the worse of the two."""
+    first = 2 * seed * settings.runs  # an even seed of the stream gives chi = +1, an odd one -1
     tasks = [(n, first + i) for n in settings.sizes for i in range(2 * settings.runs)]
     found = dict(zip(tasks, work.each("games", regrets, tasks[::-1])[::-1], strict=True))
     rows = []
@@ -47,7 +47,7 @@ def compute(settings: Settings, seed: int, work: Work) -> Table:
 
 
 def regrets(n: int, seed: int) -> dict[str, float]:
-    """Of each learner on one stream, against the best in the ball of radius ln n."""
+    """The regret of each learner on one stream, against the best weights in the ball of radius ln n."""
     stream = by_name("adversarial", n, seed)
     B = stream.radius
     learners = {
@@ -69,7 +69,7 @@ def _bound(n: int) -> float:
 
 
 def draw(table: Table) -> Any:
-    """Logarithmic in both directions, as in the text, but with room for what is below 0."""
+    """Logarithmic axes as in the paper, extended to negative values."""
     figure, axes = panels(1, 1, width=7.5, height=5.0)
     panel = axes[0, 0]
     for i, (learner, rows) in enumerate(table.each("learner")):

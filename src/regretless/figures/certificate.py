@@ -24,7 +24,7 @@ LEARNERS = ("AIOLI", "FOLKLORE", "GAF", "ONS", "Vovk-Azoury-Warmuth")
 
 @dataclass(frozen=True)
 class Settings:
-    """Ours. Parameters are those of each theorem, for rows of norm 1."""
+    """Our own. Parameters are those of each theorem, for rows of norm 1."""
 
     rows: int = 10_000
     features: int = 3
@@ -36,7 +36,7 @@ QUICK = Settings(rows=200)
 
 
 def compute(settings: Settings, seed: int, work: Work) -> Table:
-    """Both ends of the regret, the certificate and the bound at every checkpoint of every game."""
+    """Both ends of the regret interval, the certificate and the bound at every checkpoint of every game."""
     tasks = [(settings, stream, learner, seed) for stream in STREAMS for learner in LEARNERS]
     columns = ("stream", "learner", "rows", "regret_low", "regret_high", "certificate", "bound")
     return Table.of(columns, [row for rows in work.each("games", game, tasks) for row in rows])
@@ -55,7 +55,7 @@ def player(settings: Settings, name: str) -> Any:
 
 
 def game(settings: Settings, stream: str, name: str, seed: int) -> list[tuple[Any, ...]]:
-    """One learner on one stream."""
+    """The checkpoints of one learner on one stream."""
     learner, numbers = player(settings, name), name == "Vovk-Azoury-Warmuth"
     options: dict[str, Any] = {"checkpoints": log_marks(settings.rows), "progress": False}
     options |= {"domain": Ball(settings.radius)} if numbers else {"classes": [-1, 1]}
@@ -75,7 +75,7 @@ def game(settings: Settings, stream: str, name: str, seed: int) -> list[tuple[An
 
 
 def adversary(X: Any, numbers: bool) -> Callable[[], Generator[Any, Any, None]]:
-    """The label that the forecast finds less likely; of a number, the sign it has not."""
+    """The less likely label according to the forecast; for a number, the opposite sign."""
 
     def start() -> Generator[Any, Any, None]:
         for x in X:
@@ -88,7 +88,7 @@ def adversary(X: Any, numbers: bool) -> Callable[[], Generator[Any, Any, None]]:
 
 
 def draw(table: Table) -> Any:
-    """A row a stream, a column a learner."""
+    """One row per stream, one column per learner."""
     streams = table.each("stream")
     names = [name for name, _ in table.each("learner")]
     figure, axes = panels(len(streams), len(names), width=2.6, height=2.9, sharex=True, sharey=True)

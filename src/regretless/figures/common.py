@@ -1,4 +1,4 @@
-"""What the figures share: tables of numbers, work spread over processes, files."""
+"""Shared parts of the figures: tables of numbers, work in several processes, files."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from regretless.core.files import replacing, write_text
 from regretless.core.types import Array
 
 QUARTILES = (0.25, 0.5, 0.75)
-SPREAD = ("quartile_1", "median", "quartile_3")  # their columns
+SPREAD = ("quartile_1", "median", "quartile_3")  # the columns of quartiles
 DOTS_PER_INCH, SHADES = 100, 64
 
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns of numbers and words. Numbers have ten digits, here as in the file."""
+    """Named columns of numbers and text. Numbers have ten digits, here as in the file."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
     @classmethod
     def of(cls, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-        """A table of these rows."""
+        """A table with these rows."""
         return cls(tuple(columns), tuple(tuple(map(_plain, row)) for row in rows))
 
     def __getitem__(self, column: str) -> np.ndarray[Any, Any]:
@@ -38,12 +38,12 @@ class Table:
         return np.array([row[i] for row in self.rows])
 
     def where(self, **values: Any) -> Table:
-        """The rows that have these values."""
+        """The rows with these values."""
         keys = {self.columns.index(name): value for name, value in values.items()}
         return Table(self.columns, tuple(row for row in self.rows if all(row[i] == v for i, v in keys.items())))
 
     def each(self, column: str) -> list[tuple[Any, Table]]:
-        """The different values of a column, in order of appearance, each with its rows."""
+        """The distinct values of a column, in order of appearance, each with its rows."""
         return [(value, self.where(**{column: value})) for value in dict.fromkeys(self[column].tolist())]
 
     def write(self, path: Path) -> None:
@@ -66,13 +66,13 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Work:
-    """How tasks are done: by how many processes, and whom to tell (what is done, how many are, of how many)."""
+    """How tasks are run: the number of processes, and a callback (what, number done, total)."""
 
     jobs: int = 1
     told: Callable[[str, int, int], None] = lambda what, done, total: None
 
     def each(self, what: str, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """function(*task) for every task, in their order. The same results for any number of processes."""
+        """function(*task) for every task, in order. The results do not depend on the number of processes."""
         self.told(what, 0, len(tasks))
         parallel = joblib.Parallel(n_jobs=min(self.jobs, len(tasks)), return_as="generator")
         results = []
@@ -83,7 +83,7 @@ class Work:
 
 
 def _alone(function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
-    """One thread a task, so that sums are added up in one order."""
+    """Use one thread per task, so that the order of summation is fixed."""
     with threadpool_limits(1):
         return function(*task)
 
@@ -95,13 +95,13 @@ def quartiles(samples: Sequence[Any] | Array) -> Array:
 
 
 def log_marks(n: int, a_decade: int = 5) -> list[int]:
-    """Numbers of rows up to n, so many a decade, and n."""
+    """Numbers of rows up to n, a given number per decade, and n."""
     steps = np.arange(0, a_decade * np.log10(n) + 1e-9) / a_decade
     return sorted({*np.round(10**steps).astype(int).tolist(), n})
 
 
 def save(name: str, folder: Path, table: Table, figure: Any) -> list[Path]:
-    """NAME.csv, NAME.png and NAME.svg, the same bytes for the same table."""
+    """Write NAME.csv, NAME.png and NAME.svg; equal tables give equal bytes."""
     from matplotlib import rc_context
     from PIL import Image
 

@@ -25,7 +25,7 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """How many sizes C of logits, between 0.1 and 30, and for how many classes."""
+    """The number of sizes C of logits, between 0.1 and 30, and the numbers of classes."""
 
     sizes: int = 25
     classes: tuple[int, ...] = (2, 10)
@@ -54,8 +54,8 @@ def compute(settings: Settings, seed: int, work: Work) -> Table:
 def best_possible(L: float) -> float:
     """The infimum of KL(v || w) / (v (1-v) (logit w - logit v)^2) over |logit w| <= L and all v, to 1e-6 of it.
 
-    This is what remains of the inequality for K classes once all but one of them are alike, the worst case. A grid over
-    both logits, then Brent's method in v for the best w (at the optimum logit w is at the border).
+    This is what remains of the inequality for K classes if all but one of them are equal, the worst case. A grid over
+    both logits, then Brent's method in v for the best w (at the optimum logit w is at the boundary).
     """
     a, b = np.linspace(-L, L, 41)[:, None], np.linspace(-L - 10.0, L + 10.0, 2001)[None, :]
     values = ratio(a, b)
@@ -66,8 +66,8 @@ def best_possible(L: float) -> float:
 
 
 def ratio(a: Any, b: Any) -> Any:
-    """The quotient, for a = logit w and b = logit v; its limit 1/2 where they meet. No large terms are subtracted."""
-    v, rest = expit(b), expit(-b)  # 1 - v, with its digits
+    """The quotient for a = logit w and b = logit v, with limit 1/2 where they are equal; without cancellation."""
+    v, rest = expit(b), expit(-b)  # 1 - v, in full precision
     a_up, b_up = np.maximum(a, 0.0), np.maximum(b, 0.0)
     lines = a_up * rest - b_up * rest - (np.minimum(a, 0.0) - np.minimum(b, 0.0)) * v
     divergence = np.log1p(np.exp(-np.abs(a))) - np.log1p(np.exp(-np.abs(b))) + lines
@@ -76,7 +76,7 @@ def ratio(a: Any, b: Any) -> Any:
 
 
 def draw(table: Table) -> Any:
-    """The constants of two classes, and their ratio to the best possible for two classes and for more."""
+    """The constants for two classes, and their ratio to the best possible for two and more classes."""
     counts = table.each("classes")
     figure, axes = panels(1, 1 + len(counts), width=4.3, height=4.2)
     first = counts[0][1]

@@ -1,4 +1,4 @@
-"""FOLKLORE's bandit reduction (Algorithm 2, Theorem 9): only right or wrong is told."""
+"""FOLKLORE's bandit reduction (Algorithm 2, Theorem 9)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ REDUCTION = "FOLKLORE's reduction"
 
 @dataclass(frozen=True)
 class Settings:
-    """Ours: the text has no experiment."""
+    """Our own: the paper has no experiment."""
 
     classes: int = 3
     radius: float = 5.0
     horizons: tuple[int, ...] = (100, 300, 1000, 3000, 10_000)
     runs: int = 20
-    scale: float = 20.0  # of the true logits; beyond the radius, so that the labels have little noise
+    scale: float = 20.0  # of the true logits; larger than the radius, so that the labels have little noise
 
 
 SETTINGS = Settings()
@@ -38,7 +38,7 @@ QUICK = Settings(horizons=(100, 600), runs=2)
 
 
 def compute(settings: Settings, seed: int, work: Work) -> Table:
-    """For each horizon the mistakes above the best log loss; for the longest, mistakes over time, rivals beside."""
+    """For each horizon the mistakes above the best log loss; for the longest, mistakes over time, also of rivals."""
     longest = settings.horizons[-1]
     tasks = [(settings, T, seed, run) for T in settings.horizons[::-1] for run in range(settings.runs)]
     found = dict(zip([(T, run) for _, T, _, run in tasks], work.each("games", game, tasks), strict=True))
@@ -58,7 +58,7 @@ def compute(settings: Settings, seed: int, work: Work) -> Table:
 
 
 def game(settings: Settings, T: int, seed: int, run: int) -> dict[str, Any]:
-    """One stream of T rounds: the reduction with the theory's gamma for T, and for the longest T its rivals."""
+    """One stream of T rounds: the reduction with the theory's gamma for T, and its rivals for the longest T."""
     K, B = settings.classes, settings.radius
     rng = np.random.default_rng([seed, T, run])
     angle = rng.uniform(0, 2 * np.pi, size=T)
@@ -69,7 +69,7 @@ def game(settings: Settings, T: int, seed: int, run: int) -> dict[str, Any]:
     base = FOLKLORE(radius=B, feature_bound=1.0)
     learners: dict[str, Any] = {REDUCTION: BanditMulticlass(base, n_classes=K, horizon=T, random_state=run)}
     if settings.horizons[-1] == T:
-        gamma = float(min(0.5, math.sqrt(K / T)))  # what a learner explores for sqrt(K T) mistakes
+        gamma = float(min(0.5, math.sqrt(K / T)))  # the exploration for sqrt(K T) mistakes
         learners |= {
             "ε-greedy over FOLKLORE": EpsilonGreedy(base, epsilon=gamma, n_classes=K, random_state=run),
             "Banditron": Banditron(gamma=min(0.5, T ** (-1 / 3)), n_classes=K, random_state=run),
@@ -90,7 +90,7 @@ def _above_best_log_loss(trace: Any) -> float:
 
 
 def draw(table: Table) -> Any:
-    """Mistakes a round over time, and the price of each horizon against the theorem's, as stated and as proved."""
+    """Mistakes per round over time, and the excess at each horizon with its bound, as printed and as proved."""
     figure, axes = panels(1, 2)
     left, right = axes[0]
     for i, (name, rows) in enumerate(table.where(panel="time").each("learner")):
@@ -103,7 +103,7 @@ def draw(table: Table) -> Any:
     right.plot(rows["rounds"], rows["bound"], label=r"bound on its mean (proved: $2\sqrt{KTR}$)", **style(1))
     printed = (rows["exploration"] * rows["rounds"])[unclipped]  # gamma = sqrt(K R / T)
     right.plot(rows["rounds"][unclipped], printed, label=r"as printed: $\sqrt{KTR}$", **style(2))
-    right.plot(rows["rounds"], rows["rounds"], color="0.5", linewidth=1.0, label="T: nothing is said above")
+    right.plot(rows["rounds"], rows["rounds"], color="0.5", linewidth=1.0, label="T: bounds above are trivial")
     left.set_ylim(0.0, 1.0)
     left.set_xlim(left=5)
     left.set_title(f"over time, {int(rows['rounds'].max())} rounds")
@@ -112,6 +112,6 @@ def draw(table: Table) -> Any:
     for panel in (left, right):
         panel.set_xscale("log")
         panel.legend(frameon=False, fontsize="small")
-    tidy(left, "rounds", "mistakes a round")
+    tidy(left, "rounds", "mistakes per round")
     tidy(right, "T, rounds", "mistakes above the best log loss")
     return figure

@@ -17,11 +17,11 @@ ONLINE, HELD_OUT = "label drawn, online", "last stage, held out"
 
 @dataclass(frozen=True)
 class Settings:
-    """Ours: the text has no experiment. scikit-learn's digits, 10 classes, in random orders."""
+    """Our own: the paper has no experiment. scikit-learn's digits, 10 classes, in random orders."""
 
     stages: tuple[int, ...] = (1, 2, 5, 10, 20, 40, 80)
     orders: int = 10
-    rows: int = 1297  # learned, of 1797; the others are held out
+    rows: int = 1297  # learned, out of 1797; the others are held out
 
 
 SETTINGS = Settings()
@@ -29,7 +29,7 @@ QUICK = Settings(stages=(1, 5, 20), orders=2, rows=600)
 
 
 def compute(settings: Settings, seed: int, work: Work) -> Table:
-    """Error rates and bounds by the number of weak learners, and the edge of each where there are most."""
+    """Error rates and bounds by the number of weak learners, and the edges for the largest number."""
     cells = [(weak, N) for weak in LEARNERS for N in settings.stages]
     tasks = [(weak, N, settings.rows, seed, order) for weak, N in cells for order in range(settings.orders)]
     found = dict(zip(tasks, work.each("games", game, tasks[::-1])[::-1], strict=True))
@@ -48,7 +48,7 @@ def compute(settings: Settings, seed: int, work: Work) -> Table:
 
 
 def game(weak: str, n_learners: int, rows: int, seed: int, order: int) -> dict[str, Any]:
-    """One pass in one order; afterwards the labels of the last stage on rows it has not met."""
+    """One pass in one order; then the labels of the last stage on held-out rows."""
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)

@@ -1,4 +1,4 @@
-"""Figure 1 of the GAF text: average loss over time on three data sets, best of a grid, in random orders."""
+"""Figure 1 of the GAF paper: average loss over time on three data sets, best of a grid, in random orders."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from regretless.learners.second_order.gaf import GAF
 from regretless.learners.second_order.ons import ONS
 from regretless.streams import Dataset, load_dataset
 
-FAR = 1e6  # the radius of a ball that nobody reaches: the text names none
+FAR = 1e6  # the radius of a ball that no learner leaves: the paper gives none
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Section 5: the grid and 20 repetitions. How many orders choose the parameters is not said there."""
+    """Section 5: the grid and 20 repetitions. The paper does not say how many orders select the parameters."""
 
     names: tuple[str, ...] = ("vehicle", "shuttle", "segment")
     grid: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
     orders: int = 20
-    games: int = 50_000  # about how many rows choose the parameters: five orders of the small sets, one of shuttle
+    games: int = 50_000  # approximate rows to select the parameters: five orders of small sets, one of shuttle
     rows: int | None = None  # of each data set; None: all
     samples: int = 100  # m
 
@@ -38,8 +38,8 @@ QUICK = Settings(names=("vehicle",), grid=(0.1, 1.0), orders=3, games=1000, rows
 
 
 def compute(settings: Settings, seed: int, work: Work) -> Table:
-    """Quartiles over the orders of the average loss up to each row, with the parameters that were best at the end."""
-    data = {name: load_dataset(name) for name in settings.names}  # before any work: it may be missing
+    """Quartiles over the orders of the average loss up to each row, with the parameters that are best at the end."""
+    data = {name: load_dataset(name) for name in settings.names}  # first, because it may be missing
     length = {name: min(settings.rows or len(each.y), len(each.y)) for name, each in data.items()}
     choose = {name: max(1, min(settings.orders, 5, settings.games // n)) for name, n in length.items()}
     trials = [
@@ -69,7 +69,7 @@ def compute(settings: Settings, seed: int, work: Work) -> Table:
 
 @cache
 def _kept(name: str) -> Dataset:
-    """Read once a process."""
+    """Load once per process."""
     return load_dataset(name)
 
 
@@ -104,7 +104,7 @@ def averages(settings: Settings, name: str, learner: str, lam: float, beta: floa
 
 
 def draw(table: Table) -> Any:
-    """A panel a data set: medians, and quartiles as bands."""
+    """One panel per data set: medians, and quartiles as bands."""
     sets = table.each("data")
     figure, axes = panels(1, len(sets), width=4.3, height=4.0)
     for panel, (name, rows) in zip(axes[0], sets, strict=True):

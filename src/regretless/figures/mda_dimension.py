@@ -20,14 +20,14 @@ ENTROPY, EUCLIDEAN = "entropy (MDA)", "Euclidean (gradient descent)"
 
 @dataclass(frozen=True)
 class Settings:
-    """Ours: the text has no experiment. Hinge loss, functions of values 1 and -1, weights that add up to 1."""
+    """Our own: the paper has no experiment. Hinge loss, functions with values 1 and -1, weights that sum to 1."""
 
     counts: tuple[int, ...] = (2, 4, 10, 30, 100, 300, 1000, 3000)
-    rows: int = 1000  # t, where M varies
-    functions: int = 100  # M, where t varies
+    rows: int = 1000  # t, if M varies
+    functions: int = 100  # M, if t varies
     lengths: tuple[int, ...] = (30, 100, 300, 1000, 3000, 10_000)
     edges: tuple[float, ...] = (0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 0.8)  # E[Y h(X)] of the one good function
-    runs: int = 20  # with each edge; that of the other functions is 0
+    runs: int = 20  # for each edge; the other functions have edge 0
 
 
 SETTINGS = Settings()
@@ -35,7 +35,7 @@ QUICK = Settings(counts=(2, 30, 300), rows=300, lengths=(30, 300, 1000), edges=(
 
 
 def compute(settings: Settings, seed: int, work: Work) -> Table:
-    """Mean and quartiles over the runs of the excess risk, at the edge where its mean is largest, and Theorem 1."""
+    """Mean and quartiles over the runs of the excess risk, at the edge with the largest mean, and Theorem 1."""
     cells = [("M", M, settings.rows) for M in settings.counts]
     cells += [("t", settings.functions, t) for t in settings.lengths]
     tasks = [(M, t, edge, seed, run) for _, M, t in cells for edge in settings.edges for run in range(settings.runs)]
@@ -54,7 +54,7 @@ def compute(settings: Settings, seed: int, work: Work) -> Table:
 
 
 def excess_risks(M: int, t: int, edge: float, seed: int, run: int) -> tuple[float, float]:
-    """Of the mean of t weights, learned from t - 1 rows, by each mirror.
+    """The excess risk of the mean of t weights, learned from t - 1 rows, for each mirror.
 
     Y h_j(X) are independent signs, of mean `edge` for j = 0 and 0 for the others. With |theta|_1 = 1 the hinge loss is
     1 - Y theta.H(X), so the risk is 1 - edge theta_0, its least value 1 - edge, and the excess edge (1 - theta_0).

@@ -20,10 +20,10 @@ LEADER = "follow the leader (ERM)"
 
 @dataclass(frozen=True)
 class Settings:
-    """The losses w/2, -w, w, -w, ... over [-1, 1] are the notes'; how many is ours."""
+    """The losses w/2, -w, w, -w, ... over [-1, 1] are those of the notes; their number is our own."""
 
     rounds: int = 10_000
-    shown: int = 20  # rounds whose weights are shown
+    shown: int = 20  # rounds whose weights are plotted
 
 
 SETTINGS = Settings()
@@ -31,7 +31,7 @@ QUICK = Settings(rounds=1000)
 
 
 def compute(settings: Settings, seed: int, work: Work) -> Table:
-    """The weight, the regret and its bound, at the first rounds and then ten a decade. Nothing here is random."""
+    """The weight, the regret and its bound, at the first rounds and then ten per decade. Nothing here is random."""
     marks = sorted({*range(1, settings.shown + 1), *log_marks(settings.rounds, 10)})
     found = work.each("games", rounds, [(settings.rounds, tuple(marks), name) for name in players()])
     columns = ("learner", "round", "weight", "loss", "regret", "bound")
@@ -39,7 +39,7 @@ def compute(settings: Settings, seed: int, work: Work) -> Table:
 
 
 def players() -> dict[str, Any]:
-    """Without regularization, and in two ways with it."""
+    """Follow-the-leader without regularization, and two ways to regularize."""
     lazy = MirrorDescent(loss="linear", domain=Ball(1.0), averaging=False, gradient_bound=1.0)
     return {
         LEADER: FollowTheLeader(Box(1.0)),

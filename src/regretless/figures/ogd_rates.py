@@ -24,7 +24,7 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Ours: the notes have no experiment."""
+    """Our own: the notes have no experiment."""
 
     rounds: int = 100_000
     runs: int = 100
@@ -49,7 +49,7 @@ def compute(settings: Settings, seed: int, work: Work) -> Table:
 
 
 def game(kind: str, n: int, marks: tuple[int, ...], seed: int, run: int) -> Array:
-    """Regret and bound against fair coins y: the losses w y, or (w - y)^2, over [-1, 1]."""
+    """Regret and bound on fair coin flips y: the losses w y, or (w - y)^2, over [-1, 1]."""
     y = np.random.default_rng([seed, run]).choice([-1.0, 1.0], size=n)
     learner = {
         LINEAR: OGD(loss="linear", radius=1.0, gradient_bound=1.0),
@@ -61,7 +61,7 @@ def game(kind: str, n: int, marks: tuple[int, ...], seed: int, run: int) -> Arra
 
 
 def draw(table: Table) -> Any:
-    """Where sqrt T is a line, and where ln T is one: means over the runs, with their quartiles."""
+    """Two scales, on which sqrt T and ln T are lines: means over the runs, with quartiles."""
     figure, axes = panels(1, 2)
     left, right = axes[0]
     for i, (kind, rows) in enumerate(table.each("game")):
@@ -72,14 +72,14 @@ def draw(table: Table) -> Any:
                 look = style(i) | {"marker": "", "linewidth": 0.9}
                 panel.plot(rows["rounds"], rows["bound"], label="its bound", **look)
     T = table.where(game=LINEAR)["rounds"]
-    left.plot(T, np.sqrt(2 * T / np.pi), color="0.5", linewidth=1.0, label=r"$\sqrt{2T/\pi}$: the first's mean")
+    left.plot(T, np.sqrt(2 * T / np.pi), color="0.5", linewidth=1.0, label=r"$\sqrt{2T/\pi}$: mean for linear losses")
     left.set_yscale("log")
     left.set_ylim(bottom=0.1)
     for panel in (left, right):
         panel.set_xscale("log")
         tidy(panel, "rounds T", "regret")
         panel.legend(frameon=False, fontsize="small")
-    left.set_title("both axes logarithmic: $\\sqrt{T}$ is a line")
-    right.set_title("regret not logarithmic: ln T is a line")
+    left.set_title("logarithmic axes: $\\sqrt{T}$ is a line")
+    right.set_title("linear regret axis: ln T is a line")
     right.set_ylim(bottom=0.0)
     return figure

@@ -16,19 +16,19 @@ from regretless.learners.first_order.perceptron import Perceptron
 from regretless.theory.domains import Ball
 from regretless.theory.hindsight.comparator import best_in_hindsight
 
-RADII = (0.3, 1.0, 3.0, 10.0)  # of the balls in which comparators are sought; every u has a bound, the least is taken
+RADII = (0.3, 1.0, 3.0, 10.0)  # of the balls searched for comparators; every u has a bound, the smallest is used
 RANDOM, WORST = "random rows", "orthonormal rows"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Ours: the notes have no experiment."""
+    """Our own: the notes have no experiment."""
 
     rows: int = 2000
     features: int = 10
     runs: int = 20
-    noise: tuple[float, ...] = (0.0, 0.05, 0.2)  # how many labels are flipped
-    gap: float = 0.1  # of the streams with noise: |u.x| at least this for the unit vector u
+    noise: tuple[float, ...] = (0.0, 0.05, 0.2)  # the fraction of flipped labels
+    gap: float = 0.1  # of the noisy streams: |u.x| is at least this for the unit vector u
     margins: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01)
 
 
@@ -37,7 +37,7 @@ QUICK = Settings(rows=200, runs=3, margins=(0.3, 0.1))
 
 
 def compute(settings: Settings, seed: int, work: Work) -> Table:
-    """Mistakes and bounds over time on streams with noise, and at the end of separable streams against the margin."""
+    """Mistakes and bounds over time on noisy streams, and at the end of separable streams by margin."""
     marks = tuple(log_marks(settings.rows, 4))
     noisy = [(settings, marks, noise, seed, run) for noise in settings.noise for run in range(settings.runs)]
     clean = [(settings, margin, seed, run) for margin in settings.margins for run in range(settings.runs)]
@@ -70,7 +70,7 @@ def rows_with_gap(settings: Settings, gap: float, rng: np.random.Generator) -> t
 
 
 def noisy_game(settings: Settings, marks: tuple[int, ...], noise: float, seed: int, run: int) -> Array:
-    """Mistakes up to each mark, and the least bound of a few comparators of these rows."""
+    """Mistakes up to each mark, and the smallest bound of a few comparators of these rows."""
     rng = np.random.default_rng([seed, run])
     X, y = rows_with_gap(settings, settings.gap, rng)
     y *= np.where(rng.random(len(y)) < noise, -1.0, 1.0)
@@ -79,21 +79,21 @@ def noisy_game(settings: Settings, marks: tuple[int, ...], noise: float, seed: i
 
 
 def least_bound(X: Array, y: Array) -> float:
-    """Over the best in hindsight of a few balls, and over u = 0, whose hinge loss is the number of rows."""
+    """The smallest bound over the best models in hindsight of a few balls, and u = 0, whose hinge loss is n."""
     learner = Perceptron().fit(X, y, classes=[-1, 1])
     found = [best_in_hindsight(X, y, "hinge", Ball(radius), tol=1e-3, classes=[-1, 1]).w for radius in RADII]
     return min(float(len(y)), *(learner.mistake_bound(u, X, y) for u in found))
 
 
 def separable_game(settings: Settings, margin: float, seed: int, run: int) -> tuple[float, float]:
-    """Mistakes, and the bound of e_1 / margin, which has no hinge loss."""
+    """Mistakes, and the bound of e_1 / margin, which has hinge loss 0."""
     X, y = rows_with_gap(settings, margin, np.random.default_rng([seed, run, 1]))
     learner = Perceptron().fit(X, y, classes=[-1, 1])
     return learner.mistakes_, learner.mistake_bound(np.eye(1, settings.features) / margin, X, y)
 
 
 def worst_game(margin: float) -> tuple[float, float, int]:
-    """d = 1/margin^2 orthonormal rows: every one is news, and u = sum of y x has |u|^2 = d and no hinge loss."""
+    """d = 1/margin^2 orthonormal rows: each is unpredictable, and u = sum of y x has |u|^2 = d and hinge loss 0."""
     d = round(1 / margin**2)
     y = np.where(np.arange(d) % 2, -1.0, 1.0)
     X = sparse.eye_array(d, format="csr")
@@ -102,7 +102,7 @@ def worst_game(margin: float) -> tuple[float, float, int]:
 
 
 def draw(table: Table) -> Any:
-    """Over time with noise, and against the bound where there is none."""
+    """Over time on noisy streams, and against the bound on separable ones."""
     figure, axes = panels(1, 2)
     left, right = axes[0]
     for i, (noise, rows) in enumerate(table.where(panel="noise").each("level")):
@@ -119,7 +119,7 @@ def draw(table: Table) -> Any:
         panel.set_xscale("log")
         panel.set_yscale("log")
         panel.legend(frameon=False, fontsize="small")
-    left.set_title("labels with noise")
+    left.set_title("noisy labels")
     margins = table.where(panel="margin")["level"]
     right.set_title(f"separable, with margins from {margins.max():g} to {margins.min():g}")
     tidy(left, "rows", "mistakes")

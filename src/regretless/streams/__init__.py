@@ -1,4 +1,4 @@
-"""Streams to play on: files read in blocks, data sets by name, drawn ones, and adversaries."""
+"""Streams to evaluate on: files read in blocks, named data sets, synthetic streams and adversaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: columns that know their types, batch by batch."""
+"""Parquet and Arrow files: typed columns, read batch by batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from regretless.streams.tables import Chunk, Table
 from regretless.streams.witness import Witness
 
 LARGEST_COLUMN = 1 << 28  # bytes of a column in a row group that is well compressed
-LARGEST_RATIO = 200  # of inflation
+LARGEST_RATIO = 200  # uncompressed to compressed size
 
 
 class ArrowTable(Table):
@@ -30,12 +30,12 @@ class ArrowTable(Table):
         self.names: list[str] = list(schema.names)
         twice = [name for name, count in Counter(self.names).items() if count > 1]
         if twice:
-            raise ValueError(f"column {twice[0]!r} is there twice: give each a name of its own.")
+            raise ValueError(f"duplicate column {twice[0]!r}: column names must be unique.")
         self.batches = batches
         self.witness = witness
 
     def chunks(self, rows: int) -> Iterator[Chunk]:
-        """Batches, cut where they are longer."""
+        """The batches, divided if they are longer."""
         read = 0
         rows = max(1, min(rows, MOST_CELLS // max(1, len(self.names))))
         for batch in self.batches:
@@ -52,7 +52,7 @@ class ArrowTable(Table):
             self.witness.end()
 
     def _show(self, batch: Any) -> None:
-        """Let the witness see a batch; dictionaries are not part of one, so their values are."""
+        """Pass a batch to the witness. Dictionaries are stored outside the batch, so their values are passed."""
         import pyarrow as pa
 
         columns = [
@@ -63,17 +63,17 @@ class ArrowTable(Table):
         self.witness.see(plain.serialize(), batch.num_rows)
 
     def guess(self, parts: list[Any]) -> str:
-        """By the type."""
+        """From the type."""
         return _kind(parts[0].type) if parts else "number"
 
     def guess_label(self, parts: list[Any]) -> str:
-        """By the type."""
+        """From the type."""
         import pyarrow as pa
 
         return "whole" if parts and pa.types.is_integer(parts[0].type) else self.guess(parts)
 
     def convert(self, part: Any, kind: str) -> tuple[Any, Bad]:
-        """Casts; a file that says one type and is declared another is an error for the whole column."""
+        """Cast to the kind. A column whose type does not match its declared kind is an error."""
         import pyarrow as pa
 
         none = np.zeros(len(part), dtype=bool)
@@ -82,7 +82,7 @@ class ArrowTable(Table):
         if kind == "category":
             return part.cast(pa.string()), none
         if _kind(part.type) == "category":
-            raise ValueError(f"columns: one of type {part.type} is said to be {kind!r}; say 'category'.")
+            raise ValueError(f"columns: a column of type {part.type} cannot be {kind!r}; use 'category'.")
         if kind == "whole":
             return part.cast(pa.int64()), none
         if _kind(part.type) == "time":
@@ -99,7 +99,7 @@ def _row(batch: Any, i: int) -> str:
 
 
 def open_parquet(source: Any, rows: int, witness: Witness | None = None) -> ArrowTable:
-    """A Parquet file, of which no more than a row group is in memory."""
+    """A Parquet file; at most one row group is in memory."""
     from pyarrow import parquet
 
     file = parquet.ParquetFile(str(source) if is_path(source) else _seekable(source))
@@ -109,7 +109,7 @@ def open_parquet(source: Any, rows: int, witness: Witness | None = None) -> Arro
 
 
 def _check_declared(metadata: Any) -> None:
-    """Refuse a column that says it inflates to what no file of columns does."""
+    """Refuse a column whose declared uncompressed size is implausible."""
     for i in range(metadata.num_row_groups):
         group = metadata.row_group(i)
         for k in range(group.num_columns):
@@ -117,14 +117,14 @@ def _check_declared(metadata: Any) -> None:
             inflated, stored = column.total_uncompressed_size, max(1, column.total_compressed_size)
             if inflated > LARGEST_COLUMN and inflated > LARGEST_RATIO * stored:
                 raise ValueError(
-                    f"column {column.path_in_schema!r} inflates from {stored} to {inflated} bytes in row group {i}: "
+                    f"column {column.path_in_schema!r} expands from {stored} to {inflated} bytes in row group {i}: "
                     f"more than {LARGEST_COLUMN} (LARGEST_COLUMN) and {LARGEST_RATIO} to 1 (LARGEST_RATIO). Write "
                     "it in smaller row groups."
                 )
 
 
 def open_arrow(source: Any, witness: Witness | None = None) -> ArrowTable:
-    """An Arrow IPC file, mapped into memory, or an IPC stream."""
+    """An Arrow IPC file, memory-mapped, or an IPC stream."""
     import pyarrow as pa
 
     if not is_path(source):
@@ -142,7 +142,7 @@ def open_arrow(source: Any, witness: Witness | None = None) -> ArrowTable:
 
 
 def _valid(batches: Iterable[Any]) -> Iterator[Any]:
-    """The batches, each looked over: offsets of a damaged file would be read beyond its end."""
+    """The batches, each validated: offsets in a damaged file could point beyond its end."""
     for batch in batches:
         batch.validate(full=True)
         yield batch
@@ -150,7 +150,7 @@ def _valid(batches: Iterable[Any]) -> Iterator[Any]:
 
 def _seekable(source: Any) -> Any:
     if isinstance(source, str):
-        raise ValueError("Parquet cannot be read from standard input: give the file, or an Arrow stream.")
+        raise ValueError("Parquet cannot be read from standard input: pass a file, or an Arrow stream.")
     return source
 
 
@@ -168,7 +168,7 @@ def _kind(kind: Any) -> str:
         return "time"
     if is_a.is_string(kind) or is_a.is_large_string(kind):
         return "category"
-    raise ValueError(f"nothing can be learned from the type {kind}. Leave it out: name the others in columns=.")
+    raise ValueError(f"columns of type {kind} are not supported: leave it out by declaring the others in columns=.")
 
 
 def _seconds(part: Any) -> Any:

@@ -1,7 +1,7 @@
-"""CSV: records that may span lines, each with the line it begins on; text until its kind is known.
+"""CSV: records that may span lines, each with its first line number; values stay text until their kind is known.
 
-A block without quotes goes to pyarrow as it is. One with quotes, or with which something is wrong, is taken apart
-record by record, which tells exactly where.
+A block without quotes is parsed by pyarrow. A block with quotes, or one that pyarrow rejects, is parsed record by
+record, so that errors have exact line numbers.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from regretless.streams.sources import MOST_COLUMNS, Lines, plain
 from regretless.streams.tables import Chunk, Table
 from regretless.streams.types import BadLine
 
-LONGEST = 1 << 17  # bytes of a record over several lines: a quote that is never closed must not swallow the file
-QUICK_COLUMNS = 10_000  # beyond, what pyarrow keeps per column is more than the values
+LONGEST = 1 << 17  # bytes of a multi-line record: an unclosed quote must not consume the whole file
+QUICK_COLUMNS = 10_000  # above this, pyarrow's memory per column exceeds that of the values
 
 
 class CsvTable(Table):
-    """A text table whose first line names the columns."""
+    """A text table whose first line has the column names."""
 
     def __init__(self, lines: Iterator[bytes], delimiter: str | None = None) -> None:
         self.lines = Lines(lines)
@@ -35,19 +35,19 @@ class CsvTable(Table):
                 _, fields, wrong = self._record(line)
                 break
         else:
-            raise ValueError("the file is empty: its first line must name the columns.")
+            raise ValueError("the file is empty: its first line must have the column names.")
         if wrong:
-            raise ValueError(f"line 1 must name the columns: {wrong}")
+            raise ValueError(f"line 1 must have the column names: {wrong}")
         if len(fields) > MOST_COLUMNS:
-            raise ValueError(f"line 1 names {len(fields)} columns; at most {MOST_COLUMNS} (MOST_COLUMNS) are read.")
+            raise ValueError(f"line 1 has {len(fields)} columns; at most {MOST_COLUMNS} (MOST_COLUMNS) are supported.")
         self.names: list[str] = [field.strip() for field in fields]
         counts = Counter(self.names)
         twice = [name for name in self.names if counts[name] > 1 or not name]
         if twice:
-            raise ValueError(f"line 1 must name the columns, each once: {twice[0]!r} is empty or named twice.")
+            raise ValueError(f"line 1 must have unique column names: {twice[0]!r} is empty or a duplicate.")
 
     def chunks(self, rows: int) -> Iterator[Chunk]:
-        """Quick where nothing is unusual."""
+        """Parse with pyarrow if possible, else record by record."""
         while lines := self.lines.some(rows):
             before = self.lines.read - len(lines)
             yield self._quick(lines, before) or self._careful(lines, before)
@@ -59,7 +59,7 @@ class CsvTable(Table):
         if len(self.names) > QUICK_COLUMNS:
             return None
         raw = b"".join(lines)
-        if b'"' in raw or raw.count(b"\r") != raw.count(b"\r\n"):  # to pyarrow either ends a line
+        if b'"' in raw or raw.count(b"\r") != raw.count(b"\r\n"):  # pyarrow treats both as line endings
             return None
         text = {name: pa.string() for name in self.names}
         try:
@@ -91,7 +91,7 @@ class CsvTable(Table):
             place = self.lines.read
             text, fields, wrong = self._record(line)
             if not wrong and len(fields) != len(self.names):
-                wrong = f"it has {len(fields)} fields, and the header {len(self.names)}."
+                wrong = f"it has {len(fields)} fields, the header has {len(self.names)}."
                 self.lines.give_back(text[1:])
             if wrong:
                 broken.append(BadLine(place, plain(line), wrong))
@@ -105,13 +105,13 @@ class CsvTable(Table):
         return Chunk(columns, np.array(places, dtype=np.int64), consumed, texts.__getitem__, broken, sampled)
 
     def _record(self, line: bytes) -> tuple[list[bytes], list[str], str]:
-        """The lines of the record that begins here, its fields, and what is wrong with it, if anything."""
+        """The lines of the record that begins here, its fields, and an error message or ""."""
         lines, quotes, size = [line], line.count(b'"'), len(line)
         while quotes % 2 and size < LONGEST and (more := self.lines.next()) is not None:
             lines.append(more)
             quotes += more.count(b'"')
             size += len(more)
-        wrong = "a quote is opened and never closed." if quotes % 2 else ""
+        wrong = "a quote is never closed." if quotes % 2 else ""
         fields: list[str] = []
         try:
             text = [part.decode() for part in lines]
@@ -119,8 +119,8 @@ class CsvTable(Table):
         except UnicodeDecodeError as error:
             wrong = f"it is not UTF-8 text ({error.reason}): save the file as UTF-8."
         except csv.Error as error:
-            wrong = f"it is no CSV ({error})."
-        if wrong:  # of a bad record only its first line is given up: the quote that joined the others may be astray
+            wrong = f"it is not valid CSV ({error})."
+        if wrong:  # skip only the first line of a bad record: the quote that joined the others may be a mistake
             self.lines.give_back(lines[1:])
         return lines, fields, wrong
 

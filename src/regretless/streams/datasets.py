@@ -1,4 +1,4 @@
-"""Data sets by name: scikit-learn's own, and public ones found in a folder, in the cache, or on the network."""
+"""Data sets by name: those of scikit-learn, and public ones from a folder, the cache or the network."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SKLEARN = {
 class Part(NamedTuple):
     """The training or the test rows: their files, and what must be in them."""
 
-    files: dict[str, str]  # name in the folder -> address
+    files: dict[str, str]  # file name -> address
     counts: tuple[int, ...]  # rows of each class, classes in order
     sha256: str  # of the labels and values, see `fetch.digest`
 
@@ -201,22 +201,22 @@ def load_dataset(
     """A data set as its source gives it: nothing is scaled, and rows are in the order of the file.
 
     breast-cancer, digits, wine and iris come with scikit-learn. vehicle, segment, shuttle, satimage, letter, pendigits,
-    a9a, phishing, mushrooms, elec2 and mnist are looked for in the folder that the environment variable REGRETLESS_DATA
-    names, then in the user's cache, and are then downloaded there: from LIBSVM's page, elec2 from OpenML through
-    scikit-learn, mnist from the mirror that PyTorch uses.
+    a9a, phishing, mushrooms, elec2 and mnist are read from the folder in the environment variable REGRETLESS_DATA, or
+    from the user's cache, or else downloaded to the cache: elec2 from OpenML through scikit-learn, mnist from PyTorch's
+    mirror, the others from the LIBSVM page.
 
-    What is read is checked every time. A sha256 of labels and values is known for one copy of each data set, and equal
-    contents have an equal one, however they are compressed or printed. Another copy, as a source may have one that
-    differs in the last digit, is taken with a warning if its rows, features and class counts are right; one that was
-    downloaded is then held to its own sha256 from the first day on. Anything else is refused, and not kept.
+    Data is checked on every load, against the known sha256 of its labels and values, which does not depend on
+    compression or number format. A different copy (a source may differ in the last digit) is accepted with a warning if
+    its rows, features and class counts are right; a downloaded copy is then compared with its own sha256 from then on.
+    Anything else is refused and not kept.
 
     Parameters
     ----------
     name : one of the names above.
     part : "train", "test" or "all", which is both in this order. A test part have shuttle, pendigits, a9a and mnist.
-    cache : the folder to download to, if not `data` in the user's cache (which REGRETLESS_CACHE_DIR moves).
-    download : whether to, where the files are not found.
-    progress : whether to show a bar, in a terminal, with rich installed.
+    cache : the download folder; by default `data` in the user's cache (see REGRETLESS_CACHE_DIR).
+    download : whether to download missing files.
+    progress : whether to show a progress bar (in a terminal, with rich installed).
 
     Examples
     --------
@@ -230,16 +230,16 @@ def load_dataset(
     if name in SKLEARN:
         return _of_sklearn(name, part)
     if name not in DATASETS:
-        raise ValueError(f"there is no data set {name!r}: choose one of {', '.join((*SKLEARN, *DATASETS))}.")
+        raise ValueError(f"unknown data set {name!r}: choose one of {', '.join((*SKLEARN, *DATASETS))}.")
     public = DATASETS[name]
     if part == "test" and public.test is None:
-        raise ValueError(f'{name} has no test part: leave out part="test".')
+        raise ValueError(f'{name} has no test part: remove part="test".')
     wanted = [public.train, public.test] if part == "all" else [public.test if part == "test" else public.train]
     folder = cache_home() / "data" if cache is None else Path(cache)
     loaded = []
     for each in wanted:
         if each is not None:
-            loaded.append(_load(name, public, each, folder, download, progress))  # a warning is of our caller's line
+            loaded.append(_load(name, public, each, folder, download, progress))  # warnings point to the caller's line
     X = sparse.vstack([X for X, _ in loaded], format="csr") if len(loaded) > 1 else loaded[0][0]
     y = np.concatenate([y for _, y in loaded]).astype(np.int64)
     return Dataset(name, X if public.mostly_zero else X.toarray(), y, np.unique(y).tolist(), _about(y, X, public.about))
@@ -249,7 +249,7 @@ def _of_sklearn(name: str, part: str) -> Dataset:
     from sklearn import datasets
 
     if part == "test":
-        raise ValueError(f'{name} has no test part: leave out part="test".')
+        raise ValueError(f'{name} has no test part: remove part="test".')
     X, y = getattr(datasets, SKLEARN[name])(return_X_y=True)
     return Dataset(name, X, y, np.unique(y).tolist(), _about(y, X, "comes with scikit-learn"))
 
@@ -268,19 +268,19 @@ def _load(name: str, public: Public, part: Part, cache: Path, download: bool, pr
             fetch.check(name, X, y, part.counts, part.sha256, found[0])
             return X, y
     places = f"{' and '.join(part.files)} (or compressed, .gz or .bz2) into " + (
-        f"{given} (the folder that REGRETLESS_DATA names) or {cache}"
+        f"{given} (REGRETLESS_DATA) or {cache}"
         if given
-        else f"{cache}, or into a folder of yours that the environment variable REGRETLESS_DATA names"
+        else f"{cache}, or into a folder named by the environment variable REGRETLESS_DATA"
     )
     if not download:
-        raise FileNotFoundError(f"{name} is not here, and download=False. Put {places}.")
-    with fetch.room(cache) as room:
+        raise FileNotFoundError(f"{name} was not found, and download=False. Put {places}.")
+    with fetch.temporary_folder(cache) as folder:
         try:
-            public.getter(part.files, room, progress)
+            public.getter(part.files, folder, progress)
         except OSError as error:
             sources = ", ".join(part.files.values())
             raise ConnectionError(f"{name} could not be downloaded from {sources} ({error}). Put {places}.") from error
-        paths = [room / file for file in part.files]
+        paths = [folder / file for file in part.files]
         X, y = public.reader(paths, public.features)
         pin = fetch.check(name, X, y, part.counts, part.sha256, paths[0], source=", ".join(part.files.values()))
         fetch.keep(paths, cache, pin)

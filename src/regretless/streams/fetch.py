@@ -1,4 +1,4 @@
-"""Getting the files of data sets: finding, downloading all or nothing, reading, checking."""
+"""Files of data sets: find, download (all or nothing), read and check them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tempfile
 import urllib.request
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from regretless.core.progress import progress_bar
+
 AT_ONCE = 1 << 16  # bytes
-PATIENCE = 30  # seconds without a byte
-LARGEST_RATIO = 100  # of inflation
-SMALL = 1 << 24  # bytes that anything may inflate to
+PATIENCE = 30  # seconds without data
+LARGEST_RATIO = 100  # uncompressed to compressed size
+SMALL = 1 << 24  # bytes to which any file may expand
 
 
 def find(folder: Path, file: str) -> Path | None:
-    """The file in the folder, compressed or not."""
+    """The file in the folder, compressed or not; None if it is missing."""
     stem = file.removesuffix(".gz")
     for path in (folder / stem, folder / f"{stem}.gz", folder / f"{stem}.bz2"):
         if path.is_file():
@@ -34,7 +36,7 @@ def find(folder: Path, file: str) -> Path | None:
 
 
 def contents(path: Path) -> bytes:
-    """The bytes of a file, which may be compressed whatever it is called. Refuses what inflates beyond measure."""
+    """The uncompressed bytes of a file, whatever its name. Refuses files that expand too much."""
     with path.open("rb") as file:
         start = file.read(3)
         size = file.seek(0, os.SEEK_END)
@@ -48,7 +50,7 @@ def contents(path: Path) -> bytes:
         raw: bytes = opened.read(most + 1)
     if len(raw) > most:
         raise ValueError(
-            f"{path} inflates from {size} bytes to more than {most}: more than {LARGEST_RATIO} to 1 (LARGEST_RATIO)"
+            f"{path} expands from {size} bytes to more than {most}: more than {LARGEST_RATIO} to 1 (LARGEST_RATIO)"
         )
     return raw
 
@@ -57,31 +59,31 @@ def contents(path: Path) -> bytes:
 
 
 @contextmanager
-def room(cache: Path) -> Iterator[Path]:
-    """A folder beside the files to be, gone when done: what is downloaded there and is not kept leaves no trace."""
+def temporary_folder(cache: Path) -> Iterator[Path]:
+    """A temporary folder next to the cached files; downloads that are not kept leave no trace."""
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache, prefix=".download-") as folder:
         yield Path(folder)
 
 
 def download_all(files: dict[str, str], folder: Path, progress: bool) -> None:
-    """Every file from its address into the folder."""
+    """Download every file into the folder."""
     for file, address in files.items():
         with urllib.request.urlopen(address, timeout=PATIENCE) as answer, (folder / file).open("wb") as out:
             size = answer.headers.get("Content-Length")
             total = None if size is None else int(size)
             got = 0
-            with _bar(file, total, progress) as advance:
+            with progress_bar(progress, total, file, unit="bytes") as bar:
                 while some := answer.read(AT_ONCE):
                     out.write(some)
                     got += len(some)
-                    advance(len(some))
+                    bar.advance(len(some))
         if total is not None and got != total:
-            raise ConnectionError(f"{address} broke off after {got} of {total} bytes")
+            raise ConnectionError(f"{address} ended after {got} of {total} bytes")
 
 
 def elec2_of_openml(files: dict[str, str], folder: Path, progress: bool) -> None:
-    """OpenML's data set 151, whose days are counted from 0, written down as svmlight text with days from 1."""
+    """OpenML's data set 151, whose days count from 0, written as svmlight text with days from 1."""
     from sklearn.datasets import dump_svmlight_file, fetch_openml
 
     data = fetch_openml(data_id=151, data_home=str(folder), as_frame=False, parser="liac-arff")
@@ -94,7 +96,7 @@ def elec2_of_openml(files: dict[str, str], folder: Path, progress: bool) -> None
 
 
 def keep(paths: list[Path], cache: Path, pin: str | None) -> None:
-    """Move checked files to the cache, each in one step, with the sha256 they are held to from now on, if any."""
+    """Move checked files to the cache, each atomically, with the sha256 to compare with from then on, if any."""
     if pin is not None:
         note = paths[0].with_name(f"{paths[0].name}.sha256")
         note.write_text(f"{pin}\n")
@@ -103,28 +105,11 @@ def keep(paths: list[Path], cache: Path, pin: str | None) -> None:
         os.replace(path, cache / path.name)
 
 
-@contextmanager
-def _bar(file: str, total: int | None, wanted: bool) -> Iterator[Callable[[int], Any]]:
-    """Yields what is to be told of bytes got: a progress bar where there is a terminal, and rich is installed."""
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
-    except ImportError:
-        wanted = False
-    if not wanted or not (console := Console(stderr=True)).is_terminal:
-        yield lambda size: None
-        return
-    columns = BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
-    with Progress("{task.description}", *columns, console=console) as progress:
-        task = progress.add_task(file, total=total)
-        yield lambda size: progress.advance(task, size)
-
-
 # ---------------------------------------------------------------------- reading
 
 
 def read_svmlight(paths: list[Path], features: int) -> tuple[Any, Any]:
-    """CSR rows and labels of one file of svmlight text."""
+    """CSR rows and labels of one svmlight file."""
     from io import BytesIO
 
     from sklearn.datasets import load_svmlight_file
@@ -133,7 +118,7 @@ def read_svmlight(paths: list[Path], features: int) -> tuple[Any, Any]:
     try:
         X, y = load_svmlight_file(BytesIO(contents(path)), n_features=features, zero_based=False)
     except (ValueError, OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} is no svmlight text with {features} features ({error}): remove it.") from error
+        raise ValueError(f"{path} is not svmlight text with {features} features ({error}): remove it.") from error
     return X, y
 
 
@@ -145,7 +130,7 @@ def read_idx(paths: list[Path], features: int) -> tuple[Any, Any]:
         X = np.frombuffer(images, dtype=np.uint8, offset=16).reshape(n, features)
         y = np.frombuffer(labels, dtype=np.uint8, offset=8)
     except (ValueError, OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{paths[0]} and {paths[1].name} are no idx files ({error}): remove them.") from error
+        raise ValueError(f"{paths[0]} and {paths[1].name} are not idx files ({error}): remove them.") from error
     return sparse.csr_matrix(X, dtype=np.float64), y
 
 
@@ -153,7 +138,7 @@ def read_idx(paths: list[Path], features: int) -> tuple[Any, Any]:
 
 
 def digest(X: Any, y: Any) -> str:
-    """The sha256 of where the nonzero values are, of these, and of the labels: 8 bytes each, little-endian."""
+    """The sha256 of the positions and values of the nonzero entries and of the labels: 8 bytes each, little-endian."""
     X = sparse.csr_matrix(X, dtype=np.float64, copy=True)
     X.sum_duplicates()
     X.eliminate_zeros()
@@ -166,7 +151,7 @@ def digest(X: Any, y: Any) -> str:
 def check(
     name: str, X: Any, y: Any, counts: tuple[int, ...], known: str, path: Path, source: str | None = None
 ) -> str | None:
-    """Refuse what is not the data set; None if it is the known copy, else the sha256 of the copy it is."""
+    """Refuse data that is not the data set; None for the known copy, else the sha256 of the copy found."""
     where = str(path) if source is None else f"what {source} sent"
     remedy = "Remove it and load again." if source is None else "Nothing was kept."
     found = digest(X, y)
@@ -185,7 +170,7 @@ def check(
             )
         return found
     warnings.warn(
-        f"{where} is another copy of {name} than the one its sha256 is known of ({found}, known {known}): rows, "
+        f"{where} is a different copy of {name} ({found}, known {known}): rows, "
         "features and class counts are right, but values differ.",
         stacklevel=4,
     )

@@ -1,4 +1,4 @@
-"""JSON lines: an object a line, whose values are numbers, text, truth values or null. Text in quotes is text."""
+"""JSON lines: one object per line, with numbers, text, booleans or null. Quoted values are text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from regretless.streams.types import BadLine
 
 
 class JsonTable(Table):
-    """Columns are the names that rows use; a name that a row lacks is missing there."""
+    """The columns are the keys of the rows; a key that a row lacks is missing there."""
 
     def __init__(self, lines: Iterator[bytes]) -> None:
         self.lines = Lines(lines)
-        self.met: dict[str, None] = {}  # names in the sample, in order
-        self.rows_met = 0  # of the sample
+        self.met: dict[str, None] = {}  # keys in the sample, in order
+        self.rows_met = 0  # rows in the sample
 
     def chunks(self, rows: int) -> Iterator[Chunk]:
         """Line by line."""
@@ -52,7 +52,7 @@ class JsonTable(Table):
             yield Chunk(columns, at, self.lines.read, texts.__getitem__, broken, self.lines.sampled)
 
     def _fits_sample(self, row: dict[str, Any]) -> bool:
-        """Take in the names of a row of the sample, unless the table, gaps filled in, becomes too large by it."""
+        """Add the keys of a row to the sample, unless the table, with missing values filled in, becomes too large."""
         new = [name for name in row if name not in self.met]
         columns = len(self.met) + len(new)
         if self.rows_met and (columns > MOST_COLUMNS or (self.rows_met + 1) * columns > MOST_CELLS):
@@ -62,31 +62,31 @@ class JsonTable(Table):
         return True
 
     def _without_others(self, row: dict[str, Any]) -> dict[str, Any] | str:
-        """The row with planned columns only, or what is wrong with the others."""
+        """The row with the planned columns only, or an error message about the others."""
         if self.wanted is None or all(name in self.wanted for name in row):
             return row
         others = [name for name in row if name not in self.wanted and row[name] is not None]
         if self.strict and others:
-            return f"column {others[0]!r} is new: the first {SAMPLE} lines lack it. Name it in columns=."
+            return f"column {others[0]!r} is not in the first {SAMPLE} lines. Declare it in columns=."
         return {name: value for name, value in row.items() if name in self.wanted}
 
     def guess(self, parts: list[Any]) -> str:
-        """What most values are."""
-        known = [value for value in chain(*parts) if value is not None and value == value]  # and no NaN
+        """The kind of most values."""
+        known = [value for value in chain(*parts) if value is not None and value == value]  # not NaN
         for kind, of_kind in (("number", _is_number), ("truth", lambda value: isinstance(value, bool))):
             if sum(map(of_kind, known)) >= kinds.MOST * len(known):
                 return kind
         return kinds.guess(_text(known), numbers=False)
 
     def guess_label(self, parts: list[Any]) -> str:
-        """What all labels are."""
-        known = [value for value in chain(*parts) if value is not None and value == value]  # and no NaN
+        """The kind of all labels."""
+        known = [value for value in chain(*parts) if value is not None and value == value]  # not NaN
         if known and all(isinstance(value, bool) for value in known):
             return "truth"
         return kinds.guess_label(_text(known)) if all(map(_is_number, known)) else "category"
 
     def convert(self, part: Any, kind: str) -> tuple[Any, kinds.Bad]:
-        """Numbers and truth values by their text; of text in quotes, no number is made."""
+        """Convert numbers and booleans through their text; quoted text is never a number."""
         import pyarrow as pa
 
         if kind == "category":
@@ -103,23 +103,24 @@ class JsonTable(Table):
 
 
 def _object(line: bytes) -> dict[str, Any] | str:
-    """The row, or what is wrong with it."""
+    """The row, or an error message."""
     try:
         row = json.loads(line.decode("utf-8"), object_pairs_hook=_each_once)
-    except (ValueError, RecursionError) as error:  # a number of 5000 digits is a ValueError of its own
-        return f"it is no JSON ({error})."
+    except (ValueError, RecursionError) as error:  # a number of 5000 digits raises ValueError too
+        return f"it is not valid JSON ({error})."
     if not isinstance(row, dict):
-        return "it is no object of names and values."
+        return "it is not a JSON object."
     if len(row) > MOST_COLUMNS:
-        return f"it has {len(row)} columns; at most {MOST_COLUMNS} (MOST_COLUMNS) are read."
+        return f"it has {len(row)} columns; at most {MOST_COLUMNS} (MOST_COLUMNS) are supported."
     for name, value in row.items():
         if isinstance(value, list | dict):
-            return f"column {name!r} is a {'list' if isinstance(value, list) else 'object'}: give numbers or text."
+            kind = "list" if isinstance(value, list) else "object"
+            return f"column {name!r} is a {kind}: values must be numbers or text."
     if b"\\u" in line:
         try:
             "".join(value for value in (*row, *row.values()) if isinstance(value, str)).encode("utf-8")
         except UnicodeEncodeError as error:
-            return f"it holds what is no character ({error.reason})."
+            return f"it has an invalid character ({error.reason})."
     return row
 
 
@@ -128,7 +129,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         met: set[str] = set()
         twice = next(name for name, _ in pairs if name in met or met.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"column {twice!r} is named twice")
+        raise ValueError(f"duplicate column {twice!r}")
     return found
 
 

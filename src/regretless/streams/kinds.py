@@ -1,9 +1,9 @@
-"""What a column holds, guessed from a sample of text, and text turned into it.
+"""Kinds of columns: inferred from a sample of text, and conversion of text to each kind.
 
-number     float64; null where missing
+number     float64; null if missing
 truth      true or false, as 1.0 and 0.0
-time       dates and times (ISO 8601; UTC if no zone is said) as seconds since 1970
-whole      whole numbers: labels only
+time       dates and times (ISO 8601; UTC without a time zone) as seconds since 1970
+whole      integers, for labels only
 category   text
 """
 
@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 
 KINDS = ("number", "truth", "time", "category")
-WORDS = {"number": "no number", "truth": "neither true nor false", "time": "no date", "whole": "no whole number"}
+WORDS = {"number": "not a number", "truth": "not true or false", "time": "not a date", "whole": "not an integer"}
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
 NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)$"
 WHOLE = r"^[+-]?\d{1,18}$"
 TRUTH = r"^([tT]rue|TRUE|[fF]alse|FALSE)$"
 TIME = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$"
-MOST = 0.9  # a column is what this share of its sample is, and the rest are bad rows
+MOST = 0.9  # a column has a kind if this share of its sample has; the other rows are bad
 
-Bad = np.ndarray[Any, Any]  # of truth values, one a row
+Bad = np.ndarray[Any, Any]  # a boolean mask, one entry per row
 
 
 def trimmed(text: Any) -> Any:
-    """Strings without space around them, null where missing."""
+    """Strings without surrounding whitespace, null if missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -37,7 +37,7 @@ def trimmed(text: Any) -> Any:
 
 
 def guess(text: Any, numbers: bool = True) -> str:
-    """What most of the text is; numbers where all is missing. Without `numbers` a time or a category."""
+    """The kind of most of the text; "number" if all is missing. Without `numbers`, only "time" or "category"."""
     if numbers and _as_numbers(text) is not None:
         return "number"
     known = trimmed(text).drop_null()
@@ -50,7 +50,7 @@ def guess(text: Any, numbers: bool = True) -> str:
 
 
 def _as_numbers(text: Any) -> Any:
-    """The text as numbers, if all of it is, without space around; else None. Quicker than a look at each value."""
+    """The text as numbers if all of it is numeric, else None. Faster than checking each value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -61,7 +61,7 @@ def _as_numbers(text: Any) -> Any:
 
 
 def guess_label(text: Any) -> str:
-    """Whole numbers or numbers if all labels are, else categories: text stays text."""
+    """The kind of labels: "whole" or "number" if all of them are, else "category"."""
     known = trimmed(text).drop_null()
     for kind, pattern in (("whole", WHOLE), ("number", NUMBER)):
         if len(known) and _share(known, pattern) == 1.0:
@@ -76,7 +76,7 @@ def _share(known: Any, pattern: str) -> float:
 
 
 def convert(text: Any, kind: str) -> tuple[Any, Bad]:
-    """Text to values of the kind, null where missing; and which of them do not fit, infinity included."""
+    """Convert text to values of the kind, null if missing; also returns a mask of values that do not fit (or inf)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -92,7 +92,7 @@ def convert(text: Any, kind: str) -> tuple[Any, Bad]:
         if kind == "whole" and pc.all(pc.match_substring_regex(known, WHOLE)).as_py() is not False:
             return pc.cast(known, pa.int64()), np.zeros(len(text), dtype=bool)
     except pa.ArrowInvalid:
-        pass  # some value does not fit, or begins with a plus: look at each
+        pass  # some value does not fit, or begins with a plus sign: check each value
     found = [None if value is None else _SINGLY[kind](value) for value in known.to_pylist()]
     bad = np.array([value is _UNFIT for value in found], dtype=bool)
     values = pa.array(
@@ -105,7 +105,7 @@ def convert(text: Any, kind: str) -> tuple[Any, Bad]:
 
 
 def finite(values: Any) -> tuple[Any, Bad]:
-    """Numbers with null for NaN, and which are infinite."""
+    """Numbers with null for NaN, and a mask of the infinite ones."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -117,14 +117,14 @@ def finite(values: Any) -> tuple[Any, Bad]:
 
 
 class _Unfit:
-    """What a value becomes that is not of its kind."""
+    """Marks a value that does not fit its kind."""
 
 
 _UNFIT = _Unfit()
 
 
 def _number(value: str) -> Any:
-    if value.lstrip("+-")[:3].lower() == "nan":  # as the cast of a whole block has it
+    if value.lstrip("+-")[:3].lower() == "nan":  # as in the cast of a whole block
         return None
     return float(value) if re.match(NUMBER, value) else _UNFIT
 

@@ -1,4 +1,4 @@
-"""Bad lines: the first stops the reading, or all are counted and the first thousand kept."""
+"""Bad lines: raise at the first one, or count all and keep the first thousand."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from regretless.streams.types import BadLine
 
 OnBad = Literal["error", "skip", "quarantine"]
 KEPT = 1000
-TEXT_KEPT = 1000  # characters of each
+TEXT_KEPT = 1000  # characters per line
 
 
 class Ledger:
-    """What is done with a bad line."""
+    """Handles bad lines."""
 
     def __init__(self, on_bad: str, tell: Callable[[BadLine], None] | None, source: str, unit: str) -> None:
         if on_bad not in ("error", "skip", "quarantine"):
@@ -27,10 +27,10 @@ class Ledger:
         self.kept: list[BadLine] = []
 
     def add(self, bad: BadLine) -> None:
-        """Raise, or write it down and go on."""
+        """Raise an error, or record the line."""
         if self.on_bad == "error":
             raise BadRow(
-                f'{self.source}, {self.unit} {bad.line}: {bad.why} Correct it, or leave such rows out: on_bad="skip".'
+                f'{self.source}, {self.unit} {bad.line}: {bad.why} Correct it, or skip such rows with on_bad="skip".'
             )
         self.count += 1
         if len(self.kept) < KEPT:

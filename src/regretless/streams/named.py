@@ -1,4 +1,4 @@
-"""Streams by name, made ready for a race."""
+"""Streams by name, prepared for a race."""
 
 from __future__ import annotations
 
@@ -21,30 +21,31 @@ DRAWN: dict[str, Callable[..., Stream]] = {
     "label-noise": synthetic.label_noise,
     "sparse-signal": synthetic.sparse_signal,
 }
-BUNDLED = (*SKLEARN, *DRAWN)  # these need no file
+BUNDLED = (*SKLEARN, *DRAWN)  # need no file
 NAMES = (*BUNDLED, *DATASETS)
 
 
 def stream(name: str, rows: int | None = None, seed: int = 0) -> Stream:
-    """A stream by name (`NAMES`): at most `rows` rows, in the order `seed` gives, or drawn by it (1000 if not said).
+    """A stream by name (see `NAMES`), with at most `rows` rows.
 
-    Data sets come with columns standardised, a constant appended and rows scaled to norm about 1.
+    Data sets are shuffled by `seed`; their columns are standardised, a constant column is appended, and rows are scaled
+    to norm about 1. Synthetic streams are generated from `seed`, with 1000 rows by default.
 
     >>> some = stream("iris", rows=100)
     >>> some.X.shape, some.classes
     ((100, 5), [0, 1, 2])
     """
     if rows is not None and rows < 1:
-        raise ValueError(f"rows={rows}: a stream has at least 1 row.")
+        raise ValueError(f"rows={rows}: a stream needs at least 1 row.")
     if name in DRAWN:
         return DRAWN[name](1000 if rows is None else rows, seed=seed)
     if name not in NAMES:
-        raise ValueError(f"there is no stream {name!r}: choose one of {', '.join(NAMES)}.")
+        raise ValueError(f"unknown stream {name!r}: choose one of {', '.join(NAMES)}.")
     return prepared(load_dataset(name), rows, seed)
 
 
 def prepared(data: Dataset, rows: int | None = None, seed: int = 0) -> Stream:
-    """A data set made a stream: columns standardised, a constant appended, rows scaled, in the order `seed` gives."""
+    """A stream from a data set: shuffled by `seed`, columns standardised, a constant appended, rows scaled."""
     from sklearn.preprocessing import StandardScaler
 
     X = data.X.toarray() if sparse.issparse(data.X) else data.X

@@ -1,4 +1,4 @@
-"""Files of any size, read block by block."""
+"""Read files of any size block by block."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ def read(
     skip: int = 0,
     bits: int = 18,
 ) -> Reading:
-    """Read a file, standard input or an open file in blocks of rows; never more than a block of it is in memory.
+    """Read a file, standard input or an open file in blocks of rows. At most one block is in memory.
 
-    Tables (CSV, TSV, Parquet, JSON lines, Arrow) give blocks whose X is a pyarrow.Table, with columns of float64 and
-    of text. What a column of CSV or JSON holds is guessed from the first 4096 lines and then kept: numbers, true and
-    false (1 and 0), dates (seconds since 1970) if nine in ten values are, else categories. Missing are empty fields,
-    NA, N/A, NaN, null and ?. svmlight and VW text give CSR matrices; their labels are part of the line.
+    Tables (CSV, TSV, Parquet, JSON lines, Arrow) give blocks whose X is a pyarrow.Table with float64 and text columns.
+    The kind of a CSV or JSON column is inferred from the first 4096 lines and then fixed: numbers, booleans (1 and 0)
+    or dates (seconds since 1970) if at least 90% of its values are, else categories. Empty fields, NA, N/A, NaN, null
+    and ? are missing values. svmlight and VW text give CSR matrices; their labels are part of the line.
 
     Parameters
     ----------
     source : a path, "-" for standard input, or an open file.
-    target : the column of labels; None if there are none or they are not wanted (a column of labels is then a feature
-        like others: leave it out by `columns`). Of svmlight and VW text, any name, or None.
-    format : "csv", "tsv", "jsonl", "parquet", "arrow" (file or stream, Feather too), "svmlight" (alias "libsvm";
-        "svmlight0" and "svmlight1" say what indices begin with) or "vw"; if not given, by the name's ending, which may
-        be followed by .gz, .bz2 or .xz where the format is text. CSV if there is no name.
-    rows_at_once : rows of a block, at most.
-    on_bad : what to do with a row nobody can learn from: a value that does not fit its column, infinity, a wrong number
-        of fields, no label. "error" raises `BadRow` (the rest of its block is not given either); "skip" and
-        "quarantine" go on and keep count in `bad_count` and `bad`: the second is for callers who set such rows aside.
-    on_bad_line : called with every bad line as it is met, in order, for instance to write it down.
-    weight : the column of weights. (VW text has its importances.)
-    columns : of a table, names and kinds ("number", "truth", "time", "category") of the columns to use: nothing is
-        guessed then. `reading.columns` is such a dictionary, to read another file as this one was read. Of svmlight
-        text, the number of features; if not given, as many as the first 4096 lines have.
-    skip : good rows to leave out at the beginning, to go on where one stopped. They are read and checked again, bad
-        ones counted again, but not given.
+    target : the name of the label column; None to read no labels (a label column is then a feature, unless `columns`
+        leaves it out). For svmlight and VW text, any name, or None.
+    format : "csv", "tsv", "jsonl", "parquet", "arrow" (file or stream, also Feather), "svmlight" (alias "libsvm";
+        "svmlight0" and "svmlight1" fix the first index) or "vw". By default it is taken from the file name, where text
+        formats may also end in .gz, .bz2 or .xz; CSV if there is no name.
+    rows_at_once : the largest number of rows per block.
+    on_bad : how to handle a row that cannot be learned from: a value that does not fit its column, infinity, a wrong
+        number of fields, a missing label. "error" raises `BadRow` (the rest of its block is lost too); "skip" and
+        "quarantine" skip the row and record it in `bad_count` and `bad`. Use "quarantine" if you store such rows.
+    on_bad_line : called with every bad line, in order, for example to store it.
+    weight : the name of the column of sample weights. (VW text has its own importances.)
+    columns : for a table, a dictionary from names to kinds ("number", "truth", "time", "category") of the columns to
+        use; nothing is then inferred. `reading.columns` is such a dictionary, to read another file in the same way. For
+        svmlight text, the number of features; by default that of the first 4096 lines.
+    skip : the number of good rows to skip at the beginning, in order to resume. They are read and checked again, and
+        bad rows are counted again, but they are not returned.
     bits : VW features are hashed into 2^bits columns.
 
     Returns
     -------
-    A `Reading`: iterate it for blocks `(X, y, weight, first, lines)`.
+    A `Reading`: iterate over it for blocks `(X, y, weight, first, lines)`.
 
     Examples
     --------
@@ -75,14 +75,14 @@ def read(
 
 
 class Reading:
-    """A file being read: iterate it for its blocks. A file that has a name can be read again.
+    """A file being read: iterate over it for its blocks. A named file can be iterated over again.
 
     Attributes
     ----------
-    format : as given or found; "svmlight0" or "svmlight1" once that is known.
-    columns : kinds of the columns by name, target excluded, or the number of columns; None before the first block.
+    format : as given or inferred; "svmlight0" or "svmlight1" once that is known.
+    columns : kinds of the columns by name, without the target, or the number of columns; None before the first block.
     bad : the first 1000 bad lines, `BadLine(line, text, why)`.
-    bad_count : how many there were.
+    bad_count : the number of bad lines so far.
     """
 
     def __init__(
@@ -100,16 +100,16 @@ class Reading:
     ) -> None:
         for name, value, least in (("rows_at_once", rows_at_once, 1), ("skip", skip, 0)):
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
+                raise ValueError(f"{name}={value!r} must be an integer >= {least}.")
         self.source = source
         self.format = format_of(source, format)
         self.columns: Mapping[str, str] | int | None = None
         self._sparse = self.format.startswith(("svmlight", "vw"))
         if weight is not None and self._sparse:
-            raise ValueError(f"weight={weight!r}: {self.format} text has no column of weights; leave it out.")
+            raise ValueError(f"weight={weight!r}: {self.format} text has no weight column; remove weight=.")
         if columns is not None and (self.format == "vw" or isinstance(columns, Mapping) == self._sparse):
-            fitting = {"vw": "leave it out, and choose bits"}.get(
-                self.format, "give a number of features" if self._sparse else "give a dictionary of names and kinds"
+            fitting = {"vw": "remove it and use bits"}.get(
+                self.format, "pass the number of features" if self._sparse else "pass a dictionary of names and kinds"
             )
             raise ValueError(f"columns={columns!r} does not fit {self.format}: {fitting}.")
         self._target, self._weight, self._declared = target, weight, columns
@@ -117,7 +117,7 @@ class Reading:
         self._on_bad, self._tell = on_bad, on_bad_line
         self._ledger = self._new_ledger()
         self._begun = False
-        self.witness: Witness | None = None  # sees all that is read, if one is given before the first block
+        self.witness: Witness | None = None  # receives all data, if set before the first block
 
     def _new_ledger(self) -> Ledger:
         unit = "row" if self.format in ("parquet", "arrow") else "line"
@@ -125,23 +125,23 @@ class Reading:
 
     @property
     def bad(self) -> list[BadLine]:
-        """The first of the bad lines."""
+        """The first bad lines."""
         return self._ledger.kept
 
     @property
     def bad_count(self) -> int:
-        """How many bad lines there were so far."""
+        """The number of bad lines so far."""
         return self._ledger.count
 
     def __iter__(self) -> Iterator[Block]:
         if self._begun and not is_path(self.source):
-            raise ValueError(f"{called(self.source)} can be read once only.")
+            raise ValueError(f"{called(self.source)} can be read only once.")
         self._begun = True
         self._ledger = self._new_ledger()
         return _after(self._skip, self._blocks())
 
     def _blocks(self) -> Iterator[Block]:
-        """Whatever is wrong with the file is a ValueError that names it."""
+        """Turn every problem with the file into a ValueError that names it."""
         try:
             yield from self._sparse_blocks() if self._sparse else self._table_blocks()
         except BadRow:
@@ -155,13 +155,11 @@ class Reading:
         try:
             import pyarrow as pa
         except ImportError as error:
-            raise ImportError(
-                f"tables are read by pyarrow, which is not here ({error}): pip install 'regretless[cli]'."
-            ) from error
+            raise ImportError(f"reading tables requires pyarrow ({error}): pip install 'regretless[cli]'.") from error
         try:
             yield from self._pyarrow_blocks()
         except (pa.ArrowException, OSError, MemoryError) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # of the disk, and not of the format
+            if isinstance(error, OSError) and error.errno is not None:  # from the disk, not from the format
                 raise
             raise ValueError(f"it cannot be read as {self.format} ({error}).") from error
 
@@ -205,7 +203,7 @@ class Reading:
 
 
 def _after(skip: int, blocks: Iterator[Block]) -> Iterator[Block]:
-    """The blocks less the first rows."""
+    """The blocks without the first rows."""
     for block in blocks:
         n = block.X.shape[0]
         cut = max(0, skip - block.first)

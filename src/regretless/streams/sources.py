@@ -1,4 +1,4 @@
-"""Where rows come from: files by name, compressed or not, standard input, open files; and the format of each."""
+"""Sources of rows (file names, compressed or not, standard input, open files) and their formats."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ FORMATS = {
 }
 NAMES = (*dict.fromkeys(FORMATS.values()), "svmlight0", "svmlight1")
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-# Limits, so that memory stays bounded whatever a file inflates to.
-LONGEST = 1 << 24  # bytes of a line
+# Limits, so that memory stays bounded for any compressed file.
+LONGEST = 1 << 24  # bytes per line
 LARGEST_BLOCK = 1 << 25  # bytes of the lines of a block, and of the sample
-MOST_COLUMNS = 1 << 17  # named by the header of a table
-MOST_CELLS = 1 << 24  # rows times columns of a block, where rows may leave out columns
-SAMPLE = 4096  # lines that tell what columns hold
+MOST_COLUMNS = 1 << 17  # in the header of a table
+MOST_CELLS = 1 << 24  # rows times columns of a block, where rows may omit columns
+SAMPLE = 4096  # lines from which the kinds of columns are inferred
 
 
 def is_path(source: Any) -> bool:
-    """Whether the source names a file, which can be opened again."""
+    """Whether the source is a file name, so that it can be opened again."""
     return isinstance(source, str | os.PathLike) and str(source) != "-"
 
 
 def called(source: Any) -> str:
-    """The source in words, for messages."""
+    """The name of the source, for messages."""
     if is_path(source):
         return str(source)
     return "standard input" if isinstance(source, str) else str(getattr(source, "name", type(source).__name__))
 
 
 def format_of(source: Any, chosen: str | None) -> str:
-    """The format asked for, else that of the name; standard input and open files without a name are CSV."""
+    """The given format, or that of the file name; CSV for standard input and open files without a name."""
     if chosen is not None:
         known = FORMATS.get(chosen, chosen)
         if known not in NAMES:
@@ -68,23 +68,23 @@ def format_of(source: Any, chosen: str | None) -> str:
     suffix = path.suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
         raise ValueError(
-            f"the format of {name} is not clear from its name: give format=, one of {', '.join(NAMES)} "
-            f"(or a name that ends in one of {', '.join('.' + known for known in FORMATS)})."
+            f"cannot tell the format of {name} from its name: pass format=, one of {', '.join(NAMES)} "
+            f"(or use a name that ends in one of {', '.join('.' + known for known in FORMATS)})."
         )
     return FORMATS[suffix]
 
 
 def open_lines(source: Any, witness: Witness | None = None) -> Iterator[bytes]:
-    """The lines of a source, one after another as they are asked for, each with its end. `witness` sees them all."""
+    """Iterate over the lines of a source, each with its line ending. `witness` receives every line."""
     if is_path(source):
         path = Path(source)
         try:
             with COMPRESSED.get(path.suffix.lower(), open)(path, "rb") as file:
                 yield from _lines(file, witness)
         except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # of the disk, and not of the decompressor
+            if isinstance(error, OSError) and error.errno is not None:  # from the disk, not from the decompressor
                 raise
-            raise ValueError(f"it is broken, or not compressed as its name says ({error}).") from error
+            raise ValueError(f"it is damaged, or not compressed as its name says ({error}).") from error
     else:
         yield from _lines(sys.stdin.buffer if isinstance(source, str) else source, witness)
 
@@ -96,15 +96,15 @@ def _lines(file: Any, witness: Witness | None) -> Iterator[bytes]:
             raise ValueError(f"line {number} has more than {LONGEST} bytes (LONGEST): is this a text file?")
         if witness is not None:
             witness.see(line)
-        yield line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line  # the byte order mark of some spreadsheets
+        yield line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line  # byte order mark
     if witness is not None:
         witness.end()
 
 
 class Lines:
-    """The lines of a source in portions of bounded size. The first ones are the sample, which ends with a portion.
+    """The lines of a source in portions of bounded size. The first lines are the sample, which ends with a portion.
 
-    Where the sample ends does not depend on how portions are cut.
+    The end of the sample does not depend on the sizes of the portions.
     """
 
     def __init__(self, lines: Iterator[bytes]) -> None:
@@ -116,11 +116,11 @@ class Lines:
 
     @property
     def sampled(self) -> bool:
-        """Whether all of the sample was read."""
+        """Whether the whole sample was read."""
         return self._ended or self.read >= SAMPLE or self._size >= LARGEST_BLOCK
 
     def end_sample(self) -> None:
-        """What comes next does not belong to the sample."""
+        """End the sample here."""
         self._ended = True
 
     def next(self) -> bytes | None:
@@ -132,13 +132,13 @@ class Lines:
         return line
 
     def give_back(self, lines: list[bytes]) -> None:
-        """These, the last ones, come once more."""
+        """Put the last lines back, so that they are read again."""
         self._back.extendleft(reversed(lines))
         self.read -= len(lines)
         self._size -= sum(map(len, lines))
 
     def some(self, most: int) -> list[bytes]:
-        """The next lines, at most so many; none at the end."""
+        """The next lines, at most `most`; an empty list at the end."""
         found: list[bytes] = []
         sampled, end = self.sampled, self._size + LARGEST_BLOCK
         while len(found) < most and self._size < end and sampled == self.sampled:
@@ -150,5 +150,5 @@ class Lines:
 
 
 def plain(line: bytes) -> str:
-    """A line as text for a message, whatever its bytes."""
+    """A line as text for a message, even if it is not valid UTF-8."""
     return line.decode("utf-8", errors="replace").rstrip("\r\n")

@@ -1,4 +1,4 @@
-"""Lines of sparse features to blocks: what svmlight and VW text share."""
+"""Lines of sparse features to blocks: the part that svmlight and VW text share."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ from regretless.streams.types import BadLine, Block
 
 
 class Parsed(NamedTuple):
-    """Lines that were understood."""
+    """Parsed lines."""
 
     X: Any  # CSR
-    y: Array  # NaN where a label is missing
+    y: Array  # NaN if the label is missing
     weight: Array | None
-    why: dict[int, str]  # rows that were not: zeros in X
+    why: dict[int, str]  # bad rows and the reasons; they are zero in X
 
 
-LARGEST_LABEL = 2**53  # of whole labels: beyond it, numbers differ that are written apart
+LARGEST_LABEL = 2**53  # for integer labels: above it, different integers may be equal as floats
 
 
 class SparseFormat(ABC):
-    """How a line is read."""
+    """A format of sparse lines."""
 
-    comment: bytes | None = None  # what begins a comment
+    comment: bytes | None = None  # the start of a comment
 
     @abstractmethod
     def parse(self, lines: list[bytes]) -> Parsed:
-        """Rows of as many columns as there happen to be."""
+        """Parse lines into rows with as many columns as they happen to need."""
 
     @abstractmethod
     def settle(self, X: Any) -> None:
-        """Learn from the first rows what all others are held to."""
+        """Fix the number of columns from the first rows."""
 
     @abstractmethod
     def fit(self, X: Any, why: dict[int, str]) -> Any:
-        """The same rows with the settled number of columns; reasons are added for those that do not fit."""
+        """The same rows with the fixed number of columns; adds reasons for rows that do not fit."""
 
 
 class _Lines(NamedTuple):
     rows: list[bytes]
     places: list[int]
     consumed: int
-    sampled: bool  # whether the sample ends with them or before
+    sampled: bool  # whether the sample ends with these rows or earlier
 
 
 def sparse_blocks(
     how: SparseFormat, lines: Iterator[bytes], labelled: bool, rows: int, ledger: Ledger
 ) -> Iterator[Block]:
-    """The blocks of a sparse file."""
+    """Iterate over the blocks of a sparse file."""
     chunks = _chunks(lines, rows, how.comment)
     sample: list[tuple[_Lines, Parsed]] = []
     while (not sample or not sample[-1][0].sampled) and (chunk := next(chunks, None)) is not None:
@@ -71,7 +71,7 @@ def sparse_blocks(
         for i in np.flatnonzero(~np.isfinite(parsed.y)).tolist() if labelled else ():
             why.setdefault(i, "it has no label." if np.isnan(parsed.y[i]) else "its label is not finite.")
         for i in np.flatnonzero(~_are_whole(parsed.y)).tolist() if labelled and whole else ():
-            why.setdefault(i, f"its label is {parsed.y[i]}, and the first labels are whole numbers.")
+            why.setdefault(i, f"its label is {parsed.y[i]}, but the first labels are integers.")
         for i in sorted(why):
             ledger.add(BadLine(some.places[i], plain(some.rows[i]), why[i]))
         good = np.setdiff1d(np.arange(len(some.rows)), list(why))
@@ -83,7 +83,7 @@ def sparse_blocks(
 
 
 def rows_not_finite(X: Any) -> list[int]:
-    """The rows of a CSR matrix with a value that is not a finite number."""
+    """The rows of a CSR matrix that have a value that is not finite."""
     entries = np.flatnonzero(~np.isfinite(X.data))
     found: list[int] = np.unique(np.searchsorted(X.indptr, entries, side="right") - 1).tolist()
     return found
@@ -95,7 +95,7 @@ def _are_whole(y: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 
 def _chunks(given: Iterator[bytes], rows: int, comment: bytes | None) -> Iterator[_Lines]:
-    """Lines with something on them, and their numbers."""
+    """The lines that are not empty, and their numbers."""
     lines = Lines(given)
     while some := lines.some(rows):
         before = lines.read - len(some)

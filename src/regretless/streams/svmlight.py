@@ -12,9 +12,9 @@ from regretless.streams.sparse_lines import Parsed, SparseFormat, rows_not_finit
 
 
 class Svmlight(SparseFormat):
-    """Read by scikit-learn; where it refuses a block, halves of it, down to the line.
+    """Parsed by scikit-learn; if it rejects a block, the block is halved until the bad lines are found.
 
-    Whether indices count from 0 or 1, and how many columns there are, is settled by the first rows unless told.
+    The first index (0 or 1) and the number of columns are taken from the first rows, unless they are given.
     """
 
     comment = b"#"
@@ -34,11 +34,11 @@ class Svmlight(SparseFormat):
         why: dict[int, str] = {}
         X, y = _parse(lines, 0, why)
         for i in rows_not_finite(X):
-            why.setdefault(i, "a value of it is not a finite number.")
+            why.setdefault(i, "it has a value that is not finite.")
         return Parsed(X, y, None, why)
 
     def settle(self, X: Any) -> None:
-        """Indices from 0 if one is 0; as many columns as the largest index asks for."""
+        """Start at index 0 if it occurs; the largest index gives the number of columns."""
         if self.guessing:
             self.base = 0 if self.base == 0 or (X.nnz and X.indices.min() == 0) else 1
         self.largest = max(self.largest, int(X.indices.max()) if X.nnz else -1)
@@ -46,17 +46,17 @@ class Svmlight(SparseFormat):
             self.columns = max(1, self.largest + 1 - (self.base or 0))
 
     def fit(self, X: Any, why: dict[int, str]) -> Any:
-        """Shift indices to begin with 0, and cut what is beyond."""
+        """Shift the indices to start at 0, and refuse indices beyond the last column."""
         base, columns = self.base or 0, self.columns or 1
         wrong = np.flatnonzero((X.indices < base) | (X.indices >= columns + base))
         for at in wrong:
             i = int(np.searchsorted(X.indptr, at, side="right") - 1)
             index = X.indices[at]
             if index < base:
-                reason = f"it has index {index}, and indices begin with 1: if not, say format='svmlight0'."
+                reason = f"it has index {index}, but indices start at 1; if they start at 0, pass format='svmlight0'."
             else:
                 told = "columns" if self.told else "the first rows"
-                reason = f"it has index {index}, and {told} end at {columns - 1 + base}: give a larger columns=."
+                reason = f"it has index {index}, but {told} end at {columns - 1 + base}: pass a larger columns=."
             why.setdefault(i, reason)
         if wrong.size:
             keep = np.ones(X.shape[0])
@@ -79,7 +79,7 @@ def _parse(lines: list[bytes], at: int, why: dict[int, str]) -> tuple[Any, Any]:
     except (ValueError, OverflowError) as refusal:
         error = str(refusal)
     if len(lines) == 1:
-        why[at] = f"it is no svmlight text, which is 'label index:value ...', indices rising ({error})."
+        why[at] = f"it is not svmlight text, 'label index:value ...' with increasing indices ({error})."
         return sparse.csr_matrix((1, 1)), np.zeros(1)
     half = len(lines) // 2
     parts = [_parse(lines[:half], at, why), _parse(lines[half:], at + half, why)]

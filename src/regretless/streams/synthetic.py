@@ -1,6 +1,6 @@
-"""Streams drawn at random, each for one thing it shows. Equal arguments give equal streams.
+"""Random streams, each with one property to show. Equal arguments give equal streams.
 
-Rows are normal and of norm about 1, |w| is the `radius` of the stream, and for two classes the labels are -1 and +1.
+Rows are normal with norm about 1, |w| is the `radius` of the stream, and two classes have the labels -1 and +1.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def sparse_signal(n: int, d: int = 100, relevant: int = 5, radius: float = 10.0,
         raise ValueError(f"relevant={relevant} must be from 1 to d={d}.")
     w = np.zeros(d)
     w[rng.choice(d, relevant, replace=False)] = radius * _direction(rng, relevant)
-    about = f"labels of a logistic model with {relevant} weights that are not zero"
+    about = f"labels of a logistic model with {relevant} nonzero weights"
     return _two_classes("sparse-signal", rng, _rows(rng, n, d), w, radius, about)
 
 
@@ -45,7 +45,7 @@ def drifting(n: int, d: int = 10, turns: float = 1.0, radius: float = 10.0, seed
     """
     rng = _start(n, d, seed)
     if d < 2:
-        raise ValueError(f"d={d}: weights turn in a plane, so give 2 features or more.")
+        raise ValueError(f"d={d}: the weights turn in a plane, which needs at least 2 features.")
     plane, _ = np.linalg.qr(rng.normal(size=(d, 2)))
     angle = 2 * math.pi * turns * np.arange(n) / n
     w = radius * (np.cos(angle)[:, None] * plane[:, 0] + np.sin(angle)[:, None] * plane[:, 1])
@@ -69,8 +69,8 @@ def softmax(n: int, d: int = 10, classes: int = 3, radius: float = 10.0, seed: i
 def separable(n: int, d: int = 10, margin: float = 0.1, seed: int = 0) -> Stream:
     r"""Two classes with a gap: :math:`y\, u \cdot x \ge` margin for a unit vector u.
 
-    The radius is 1/margin: `weights` = u/margin has no hinge loss at all, so that a Perceptron makes at most
-    (max |x| / margin)^2 mistakes.
+    The radius is 1/margin: `weights` = u/margin has hinge loss 0, so a Perceptron makes at most (max |x| / margin)^2
+    mistakes.
     """
     rng = _start(n, d, seed)
     X, y, u = _with_gap(rng, n, d, margin)
@@ -82,7 +82,7 @@ def label_noise(n: int, d: int = 10, flip: float = 0.1, margin: float = 0.1, see
     """`separable`, and then every label is flipped with probability `flip`, whatever the row."""
     rng = _start(n, d, seed)
     if not 0 <= flip <= 0.5:
-        raise ValueError(f"flip={flip} must be a probability of at most 1/2.")
+        raise ValueError(f"flip={flip} must be a probability <= 1/2.")
     X, y, u = _with_gap(rng, n, d, margin)
     y = np.where(rng.random(n) < flip, -y, y)
     about = f"{n} rows, {d} features, 2 classes {2 * margin:g} apart, {flip:.0%} of labels flipped, by seed {seed}"
@@ -92,7 +92,7 @@ def label_noise(n: int, d: int = 10, flip: float = 0.1, margin: float = 0.1, see
 def adversarial(n: int, seed: int = 0, epsilon: float = 0.01) -> Stream:
     """The stream of Hazan, Koren and Levy (2014) on which every proper learner does badly; AIOLI's section 5.
 
-    One feature, B = ln n; seed decides the sign chi: with probability sqrt(eps)/(2B) + chi eps/B the row is
+    One feature, B = ln n. The seed determines the sign chi: with probability sqrt(eps)/(2B) + chi eps/B the row is
     (1 - sqrt(eps)/(2B), +1), else (sqrt(eps)/B, -1).
     """
     rng = _start(n, 1, seed)
@@ -112,7 +112,7 @@ def adversarial(n: int, seed: int = 0, epsilon: float = 0.01) -> Stream:
 
 def _start(n: int, d: int, seed: int) -> np.random.Generator:
     if n < 1 or d < 1:
-        raise ValueError(f"n={n}, d={d}: a stream has at least 1 row and 1 feature.")
+        raise ValueError(f"n={n}, d={d}: a stream needs at least 1 row and 1 feature.")
     return np.random.default_rng(seed)
 
 
@@ -135,7 +135,7 @@ def _two_classes(name: str, rng: np.random.Generator, X: Array, w: Array, radius
 def _with_gap(rng: np.random.Generator, n: int, d: int, margin: float) -> tuple[Array, Array, Array]:
     """Normal rows pushed away from a hyperplane, their sides, and its unit normal."""
     if not 0 < margin <= 1:
-        raise ValueError(f"margin={margin} must be above 0 and at most 1.")
+        raise ValueError(f"margin={margin} must be in (0, 1].")
     u = _direction(rng, d)
     X = _rows(rng, n, d)
     side = np.where(X @ u > 0, 1, -1)

@@ -1,4 +1,4 @@
-"""Tables in chunks to blocks of rows: kinds settled once, every value checked, bad rows told of in order."""
+"""Tables in chunks to blocks of rows: kinds are inferred once, every value is checked, bad rows reported in order."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ from regretless.streams.kinds import KINDS, WORDS, Bad
 from regretless.streams.ledger import Ledger
 from regretless.streams.types import BadLine, Block
 
-MOST_COMPARED = 1000  # names, in search of the one that was meant
+MOST_COMPARED = 1000  # names searched for a close match
 
 
 class Chunk(NamedTuple):
-    """Some consecutive rows of a table, as they are in the file."""
+    """Consecutive rows of a table, as stored in the file."""
 
     columns: dict[str, Any]
-    lines: np.ndarray[Any, Any]  # where each row begins
+    lines: np.ndarray[Any, Any]  # the line on which each row begins
     consumed: int  # lines read so far
-    text: Callable[[int], str]  # of a row, for messages
-    broken: list[BadLine]  # lines that are no rows
-    sampled: bool  # whether the sample ends with these rows or before
+    text: Callable[[int], str]  # the text of a row, for messages
+    broken: list[BadLine]  # lines that are not rows
+    sampled: bool  # whether the sample ends with these rows or earlier
 
 
 class Table(ABC):
     """A file of rows with named columns."""
 
     unit = "line"
-    names: list[str] | None = None  # None where only the rows tell
-    wanted: Collection[str] | None = None  # the columns that are made use of, once that is settled
-    strict = True  # whether a row with others is bad
+    names: list[str] | None = None  # None if the file has no header
+    wanted: Collection[str] | None = None  # the columns in use, once known
+    strict = True  # whether a row with other columns is bad
 
     @abstractmethod
     def chunks(self, rows: int) -> Iterator[Chunk]:
-        """The rows, at most so many at a time."""
+        """Iterate over the rows, at most `rows` at a time."""
 
     def settle(self, wanted: Collection[str], strict: bool) -> None:
-        """Told when the sample was read."""
+        """Set the columns in use, after the sample was read."""
         self.wanted, self.strict = wanted, strict
 
     @abstractmethod
     def guess(self, parts: list[Any]) -> str:
-        """The kind of a column, from its parts in the sample."""
+        """The kind of a column, from its values in the sample."""
 
     @abstractmethod
     def guess_label(self, parts: list[Any]) -> str:
-        """The same of the labels."""
+        """The kind of the labels, from their values in the sample."""
 
     @abstractmethod
     def convert(self, part: Any, kind: str) -> tuple[Any, Bad]:
-        """A part of a column as values of its kind, null where missing, and which do not fit."""
+        """Part of a column as values of its kind, null if missing, and a mask of the values that do not fit."""
 
     @abstractmethod
     def shown(self, part: Any, i: int) -> str:
-        """A value as it is in the file."""
+        """A value as written in the file."""
 
 
 class Plan(NamedTuple):
-    """What is made of the columns."""
+    """The columns in use: features, target and weight."""
 
     features: dict[str, str]  # name -> kind, in the order of the file
     target: tuple[str, str] | None
@@ -78,11 +78,11 @@ def table_blocks(
     ledger: Ledger,
     settle: Callable[[Plan], None],
 ) -> Iterator[Block]:
-    """The blocks of a table. `settle` is told the plan before the first."""
+    """Iterate over the blocks of a table. `settle` is called with the plan before the first block."""
     chunks = table.chunks(rows)
     sample: list[Chunk] = []
     wanted = {target: "", **(declared or {})} if target else declared
-    if declared is None or set(wanted or ()) != set(declared):  # something is left to guess
+    if declared is None or set(wanted or ()) != set(declared):  # some kinds must be inferred
         while (not sample or not sample[-1].sampled) and (chunk := next(chunks, None)) is not None:
             sample.append(chunk)
     plan = _plan(table, sample, target, weight, declared)
@@ -106,12 +106,12 @@ def _plan(
         names = [name for name in (*(declared or ()), target, weight) if name is not None]
     for name, what in ((target, "target"), (weight, "weight")):
         if name is not None and name not in names:
-            raise ValueError(f"there is no column {name!r} for the {what}: {_closest(name, names)}")
+            raise ValueError(f"no column {name!r} for the {what}: {_closest(name, names)}")
     for name, kind in (declared or {}).items():
         if name not in names and table.names is not None:
-            raise ValueError(f"there is no column {name!r}: {_closest(name, names)}")
+            raise ValueError(f"no column {name!r}: {_closest(name, names)}")
         if kind not in KINDS and not (name == target and kind == "whole"):
-            raise ValueError(f"columns: {name!r} is said to be {kind!r}; choose one of {', '.join(KINDS)}.")
+            raise ValueError(f"columns: {name!r} has kind {kind!r}; choose one of {', '.join(KINDS)}.")
 
     def parts(name: str) -> list[Any]:
         return [chunk.columns[name] for chunk in sample if name in chunk.columns]
@@ -127,7 +127,7 @@ def _plan(
                 except ValueError as error:
                     raise ValueError(f"column {name!r}: {error}") from None
     if not features:
-        raise ValueError(f"no column is left to learn from: the file has {_listed(names)}.")
+        raise ValueError(f"no feature columns left: the file has {_listed(names)}.")
     label = None if target is None else (declared or {}).get(target) or table.guess_label(parts(target))
     return Plan(features, None if target is None else (target, str(label)), weight)
 
@@ -146,7 +146,7 @@ def _convert(table: Table, chunk: Chunk, plan: Plan, ledger: Ledger) -> tuple[An
     import pyarrow.compute as pc
 
     n = len(chunk.lines)
-    why: dict[int, str] = {}  # of each bad row, the first complaint
+    why: dict[int, str] = {}  # bad row -> first problem
 
     def column(name: str, kind: str) -> Any:
         if name not in chunk.columns:
@@ -163,14 +163,14 @@ def _convert(table: Table, chunk: Chunk, plan: Plan, ledger: Ledger) -> tuple[An
         empty = y.is_null() if plan.target[1] != "category" else pc.fill_null(pc.equal(y, ""), True)
         for i in np.flatnonzero(empty.to_numpy(zero_copy_only=False)).tolist():
             why.setdefault(i, f"column {plan.target[0]!r}, the target, is empty.")
-        if plan.target[1] == "category":  # NumPy drops such characters at the end of text
+        if plan.target[1] == "category":  # NumPy drops NUL characters at the end of text
             ending = pc.fill_null(pc.ends_with(y, "\0"), False)
             for i in np.flatnonzero(ending.to_numpy(zero_copy_only=False)).tolist():
                 why.setdefault(i, f"column {plan.target[0]!r}, the target, ends with a NUL character.")
     if plan.weight is not None:
         weights = column(plan.weight, "number").to_numpy(zero_copy_only=False)
         for i in np.flatnonzero(~(weights >= 0)).tolist():
-            why.setdefault(i, f"column {plan.weight!r}, the weight, is {weights[i]}: give a number of 0 or more.")
+            why.setdefault(i, f"column {plan.weight!r}, the weight, is {weights[i]}: weights must be numbers >= 0.")
     features = {name: column(name, kind) for name, kind in plan.features.items()}
     bad = [BadLine(int(chunk.lines[i]), chunk.text(i), reason) for i, reason in why.items()]
     for each in sorted(bad + chunk.broken):
@@ -189,13 +189,13 @@ def _misfit(name: str, kind: str, value: str) -> str:
     if kind in ("number", "whole") and value.strip(" +-").lower() in ("inf", "infinity"):
         return f"column {name!r} has {value}, which is not finite."
     return (
-        f"column {name!r} has {value!r}, which is {WORDS[kind]} (most of the column is; if it holds categories, "
-        f"say columns={{{name!r}: 'category', ...}})."
+        f"column {name!r} has {value!r}, which is {WORDS[kind]}, unlike most of the column (if it holds categories, "
+        f"pass columns={{{name!r}: 'category', ...}})."
     )
 
 
 def _labels(y: Any, kind: str) -> Any:
-    """Labels as a NumPy array: text, whole numbers, numbers or truth values."""
+    """Labels as a NumPy array of text, integers, floats or booleans."""
     if kind == "category":
         return np.array(y.to_pylist(), dtype=np.str_)
     values = y.to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""What streams are made of."""
+"""The types that streams consist of."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Labels = np.ndarray[Any, Any]
 
 
 class Stream(NamedTuple):
-    """Rows in order, their labels, and the radius of the comparators that suit them."""
+    """Rows in order, their labels, and a suitable radius for the comparators."""
 
     name: str
     X: Array
@@ -20,32 +20,32 @@ class Stream(NamedTuple):
     classes: list[Any]
     radius: float
     about: str
-    weights: Array | None = None  # of the model that drew the labels, where one did
+    weights: Array | None = None  # of the model that generated the labels, if there is one
 
 
 class Dataset(NamedTuple):
-    """A data set as its source gives it: columns not scaled, rows in the order of the file."""
+    """A data set as published: columns not scaled, rows in the order of the file."""
 
     name: str
-    X: Any  # an array, or a CSR matrix where most entries are zero
+    X: Any  # an array, or a CSR matrix if most entries are zero
     y: Labels
     classes: list[Any]
     about: str
 
 
 class Block(NamedTuple):
-    """Some consecutive good rows of a file."""
+    """Consecutive good rows of a file."""
 
     X: Any  # a pyarrow.Table, or a CSR matrix for svmlight and VW text
-    y: Labels | None  # None where no labels were asked for
-    weight: Array | None  # None where the file has none
-    first: int  # the number of the first of these rows among all good rows, from 0
-    lines: int  # lines of the file (rows, for Parquet and Arrow) read by the end of this block
+    y: Labels | None  # None if no labels were requested
+    weight: Array | None  # None if the file has no weights
+    first: int  # the index of the first row of the block among all good rows
+    lines: int  # number of lines of the file (rows, for Parquet and Arrow) read by the end of this block
 
 
 class BadLine(NamedTuple):
-    """A line nobody can learn from."""
+    """A line that cannot be learned from."""
 
-    line: int  # from 1, the header included; for Parquet and Arrow the number of the row, from 1
+    line: int  # counted from 1, including the header; for Parquet and Arrow the row number, counted from 1
     text: str
     why: str

@@ -1,7 +1,7 @@
-"""Vowpal Wabbit's text: `label importance 'tag |namespace:scale feature feature:value |namespace ...`.
+"""Vowpal Wabbit text: `label importance 'tag |namespace:scale feature feature:value |namespace ...`.
 
-A feature's column is the 32-bit MurmurHash3 (seed 0, as scikit-learn has it) of "namespace^feature" modulo 2^bits.
-Collisions add up. Nothing else is added, no constant either. (VW hashes names another way: columns are not its own.)
+The column of a feature is the 32-bit MurmurHash3 (seed 0, as in scikit-learn) of "namespace^feature" modulo 2^bits.
+Values that collide are added. No constant is added. (VW itself hashes differently, so its columns are not the same.)
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from regretless.streams.sparse_lines import Parsed, SparseFormat, rows_not_finit
 
 
 class VowpalWabbit(SparseFormat):
-    """Hashed into 2^bits columns, so there is nothing to settle."""
+    """Features hashed into 2^bits columns."""
 
     def __init__(self, bits: int) -> None:
         if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= 31:
-            raise ValueError(f"bits={bits!r} must be a whole number from 1 to 31.")
+            raise ValueError(f"bits={bits!r} must be an integer from 1 to 31.")
         self.columns = 1 << bits
 
     def parse(self, lines: list[bytes]) -> Parsed:
@@ -34,7 +34,7 @@ class VowpalWabbit(SparseFormat):
             try:
                 head, bar, body = line.decode().partition("|")
                 if not bar:
-                    raise ValueError("it has no '|', which begins the features.")
+                    raise ValueError("it has no '|' before the features.")
                 label, weight = _head(head)
                 found = _features(body, self.columns - 1)
                 indices.extend([column for column, _ in found])
@@ -48,28 +48,28 @@ class VowpalWabbit(SparseFormat):
         X = sparse.csr_matrix((np.array(data, dtype=float), np.array(indices, dtype=np.int64), indptr), shape=shape)
         X.sum_duplicates()
         for i in rows_not_finite(X):
-            why.setdefault(i, "its values are too large: with scales and collisions one is not a finite number.")
+            why.setdefault(i, "its values are too large: with scales and collisions, one is not finite.")
         return Parsed(X, np.array(labels), np.array(weights), why)
 
     def settle(self, X: Any) -> None:
         """Nothing."""
 
     def fit(self, X: Any, why: dict[int, str]) -> Any:
-        """As they are."""
+        """The rows unchanged."""
         return X
 
 
 def _head(text: str) -> tuple[float, float]:
-    """Label (NaN if there is none) and importance: what is before the first bar, less the tag."""
+    """Label (NaN if missing) and importance, from the text before the first bar, without the tag."""
     words = text.split()
     if words and (words[-1].startswith("'") or not text[-1].isspace()):
         words.pop()  # a tag begins with a quote or touches the bar
     if len(words) > 2:
-        raise ValueError(f"before the first '|' there is {text.strip()!r}: give label, importance and tag only.")
+        raise ValueError(f"{text.strip()!r} before the first '|' is not of the form: label importance tag.")
     label = _number(words[0], "label") if words else math.nan
     weight = _number(words[1], "importance") if len(words) > 1 else 1.0
     if weight < 0:
-        raise ValueError(f"its importance is {weight}: give a number of 0 or more.")
+        raise ValueError(f"its importance is {weight}: importances must be numbers >= 0.")
     return label, weight
 
 
@@ -94,9 +94,9 @@ def _features(text: str, mask: int) -> list[tuple[int, float]]:
 
 def _number(text: str, what: str) -> float:
     try:
-        value = float(text.replace("_", "no number"))  # Python would take 1_000
+        value = float(text.replace("_", "no number"))  # Python accepts 1_000
     except ValueError:
-        raise ValueError(f"the {what} is {text!r}, which is no number.") from None
+        raise ValueError(f"the {what} is {text!r}, which is not a number.") from None
     if not math.isfinite(value):
         raise ValueError(f"the {what} is {text}, which is not finite.")
     return value

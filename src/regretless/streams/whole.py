@@ -1,4 +1,4 @@
-"""A file read whole, as a data set of numbers: for a race, which goes through it several times."""
+"""Read a whole file as a numeric data set, for a race, which needs several passes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from regretless.core.types import Array
 from regretless.streams.reading import read
 from regretless.streams.types import Dataset
 
-MOST_CLASSES = 256  # beyond, the target is likely a quantity
-MOST_LEVELS = 100  # columns of a category: its commonest values
-MOST_NUMBERS = 100_000_000  # of all rows, filled in
+MOST_CLASSES = 256  # with more classes, the target is probably a quantity
+MOST_LEVELS = 100  # columns per category: its most frequent values
+MOST_NUMBERS = 100_000_000  # rows times columns
 
 
 def read_whole(path: str | Path, target: str = "label", format: str | None = None) -> Dataset:
-    """Every row of a file that `read` can read, as numbers.
+    """All rows of a file that `read` can read, as numbers.
 
-    Missing numbers become the column's mean. A category becomes a column of zeros and ones for each of its values (the
-    100 commonest); a missing one has zeros in all. Of sparse files, columns without entries are left out.
+    Missing numbers become the mean of the column. A category becomes one column of zeros and ones for each of its 100
+    most frequent values; a missing category has only zeros. Empty columns of sparse files are dropped.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -40,8 +40,8 @@ def read_whole(path: str | Path, target: str = "label", format: str | None = Non
     classes = np.unique(y).tolist()
     if not 2 <= len(classes) <= MOST_CLASSES:
         raise ValueError(
-            f"{path}: the target has {len(classes)} different values, and a race is about classes: from 2 to "
-            f"{MOST_CLASSES}. Give another column as the target."
+            f"{path}: the target has {len(classes)} different values; a race needs from 2 to "
+            f"{MOST_CLASSES} classes. Choose another target column."
         )
     X = _of_sparse(blocks, path) if sparse.issparse(blocks[0].X) else _of_tables(blocks, path)
     about = f"{X.shape[0]} rows, {X.shape[1]} columns, {len(classes)} classes; {path.name}"
@@ -88,6 +88,6 @@ def _one_hot(column: Any) -> Array:
 def _check_size(rows: int, columns: int, path: Path) -> None:
     if rows * columns > MOST_NUMBERS:
         raise ValueError(
-            f"{path} is {rows} rows of {columns} columns, too many to hold at once: race on a part of it, or use "
+            f"{path} has {rows} rows and {columns} columns, too many for memory: race on a part of it, or use "
             "`regretless run`, which reads it in blocks."
         )

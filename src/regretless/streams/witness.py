@@ -1,4 +1,4 @@
-"""A digest of what was read, to notice that a source is no longer what it was."""
+"""A digest of the data read so far, to detect that a source has changed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Seen(NamedTuple):
 
 
 class Changed(ValueError):
-    """A source differs from what it was when it was read before."""
+    """A source is not the same as when it was first read."""
 
 
 class Witness:
-    """Sees all that is read, in order, and holds it to what was seen before."""
+    """Receives all data in order and compares it with an earlier digest."""
 
     def __init__(self, before: Seen | None = None) -> None:
         self.before = before
@@ -26,21 +26,21 @@ class Witness:
         self._sha = hashlib.sha256()
 
     def see(self, data: Any, count: int = 1) -> None:
-        """The next line, or the next rows. Refuses what differs from before as soon as that is known."""
+        """Add the next line or rows. Raises `Changed` as soon as a difference from the earlier digest is known."""
         self._sha.update(data)
         self._count += count
         if self.before is not None and self._count == self.before.number:
             self._compare()
 
     def end(self) -> None:
-        """There is no more. Refuses a source that is shorter than before."""
+        """Mark the end of the source. Raises `Changed` if it is shorter than before."""
         if self.before is not None and self._count < self.before.number:
             self._compare()
 
     def seen(self) -> Seen:
-        """All so far."""
+        """The amount read so far, and its digest."""
         return Seen(self._count, self._sha.hexdigest())
 
     def _compare(self) -> None:
         if self.seen() != self.before:
-            raise Changed("it is not what it was when it was read before.")
+            raise Changed("its contents differ from those of the first reading.")

@@ -1,1 +1,1 @@
-"""What the theorems speak of: losses, domains, bounds, and the best choice in hindsight."""
+"""The objects of the theorems: losses, domains, bounds, and the best model in hindsight."""

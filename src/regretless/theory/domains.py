@@ -1,4 +1,4 @@
-r"""Sets of weights: what a learner's total loss is compared with, and where first-order learners are kept.
+r"""Sets of weights: the comparators of a learner, and the sets onto which first-order learners project.
 
 ====================  ==========================================  ==============================================
 set                   elements                                    where it appears
@@ -12,12 +12,12 @@ set                   elements                                    where it appea
 `WholeSpace()`        all                                         Vovk-Azoury-Warmuth, the Perceptron
 ====================  ==========================================  ==============================================
 
-Every set has four verbs. ``project(theta)`` is the nearest element in Euclidean norm, computed exactly (no iteration)
-and without overflow for any finite theta. ``minimise_linear(g)`` is an element with the least g.theta; of tied
-coordinates the first wins. ``contains(theta, tolerance)`` lets each constraint be missed by `tolerance` times the size
-of the set. ``diameter(shape)`` is the largest distance of two elements of that shape: a number of coordinates, or
-(rows, columns). Only `RowBall` looks at the shape of theta, and takes a one-dimensional one for a single row. All
-return new arrays.
+Every set has four methods. ``project(theta)`` returns the nearest element in Euclidean norm, computed exactly (no
+iteration) and without overflow for any finite theta. ``minimise_linear(g)`` returns an element that minimises g.theta;
+ties go to the first coordinate. ``contains(theta, tolerance)`` allows each constraint to be violated by `tolerance`
+times the size of the set. ``diameter(shape)`` is the largest distance between two elements of that shape: a number of
+coordinates, or (rows, columns). Only `RowBall` depends on the shape of theta; it treats a one-dimensional theta as a
+single row. All methods return new arrays.
 """
 
 from __future__ import annotations
@@ -67,18 +67,18 @@ class Ball(Recipe):
         return bool(np.all(_norms(scaled.reshape(1, -1)) <= 1 + tolerance))
 
     def diameter(self, shape: Shape) -> float:
-        """The largest distance of two elements."""
+        """The largest distance between two elements."""
         return 2 * self.radius
 
     def minimise_linear(self, g: Any) -> Array:
-        """An element with the least g.theta."""
+        """An element that minimises g.theta."""
         g = _finite(g)
         return -self.radius * _directions(g.reshape(1, -1)).reshape(g.shape)
 
 
 @dataclass(frozen=True)
 class RowBall(Recipe):
-    """All weight matrices each of whose rows (one a class) has Euclidean norm at most `radius`.
+    """All weight matrices whose rows (one per class) each have Euclidean norm at most `radius`.
 
     >>> RowBall(1.0).project([[3.0, 4.0], [0.0, 0.5]])
     array([[0.6, 0.8],
@@ -97,7 +97,7 @@ class RowBall(Recipe):
         return math.sqrt(n_rows) * self.radius
 
     def project(self, theta: Any) -> Array:
-        """The nearest element: each row by itself."""
+        """The nearest element, row by row."""
         theta = _finite(theta)
         return _rows_into_ball(np.atleast_2d(theta), self.radius).reshape(theta.shape)
 
@@ -107,12 +107,12 @@ class RowBall(Recipe):
         return bool(np.all(_norms(scaled) <= 1 + tolerance))
 
     def diameter(self, shape: Shape) -> float:
-        """The largest distance of two elements of that (rows, columns); a single number is one row."""
+        """The largest distance between two elements of that shape, (rows, columns); a single number means one row."""
         n_rows = shape[0] if isinstance(shape, tuple) and len(shape) > 1 else 1
         return 2 * math.sqrt(n_rows) * self.radius
 
     def minimise_linear(self, g: Any) -> Array:
-        """An element with the least g.theta: each row by itself."""
+        """An element that minimises g.theta, row by row."""
         g = _finite(g)
         return -self.radius * _directions(np.atleast_2d(g)).reshape(g.shape)
 
@@ -126,7 +126,7 @@ class WholeSpace(Recipe):
     """
 
     def largest_norm(self, n_rows: int) -> float:
-        """No element is largest."""
+        """Infinite."""
         return math.inf
 
     def project(self, theta: Any) -> Array:
@@ -142,7 +142,7 @@ class WholeSpace(Recipe):
         return math.inf
 
     def minimise_linear(self, g: Any) -> Array:
-        """Raises: a linear function has no least value on the whole space."""
+        """Raises ValueError: a linear function has no minimum on the whole space."""
         raise ValueError("A linear function has no minimum over WholeSpace(): choose a bounded set, such as Ball.")
 
 
@@ -165,7 +165,7 @@ class Simplex(Recipe):
         _require_size(self, "size", self.size)
 
     def largest_norm(self, n_rows: int) -> float:
-        """The largest Euclidean norm of an element: that of a vertex."""
+        """The largest Euclidean norm of an element, attained at a vertex."""
         return self.size
 
     def project(self, theta: Any) -> Array:
@@ -178,11 +178,11 @@ class Simplex(Recipe):
         return bool(scaled.min() >= -tolerance and abs(_sum(scaled) - 1) <= tolerance)
 
     def diameter(self, shape: Shape) -> float:
-        """The largest distance of two elements: that of two vertices."""
+        """The largest distance between two elements, attained at two vertices."""
         return math.sqrt(2) * self.size if _count(shape) > 1 else 0.0
 
     def minimise_linear(self, g: Any) -> Array:
-        """A vertex with the least g.theta."""
+        """A vertex that minimises g.theta."""
         g = _finite(g)
         return _vertex(g, int(g.argmin()), self.size)
 
@@ -203,11 +203,11 @@ class SubSimplex(Recipe):
         _require_size(self, "size", self.size)
 
     def largest_norm(self, n_rows: int) -> float:
-        """The largest Euclidean norm of an element: that of a vertex."""
+        """The largest Euclidean norm of an element, attained at a vertex."""
         return self.size
 
     def project(self, theta: Any) -> Array:
-        """The nearest element: the positive part, or a point of the simplex where that sums to too much."""
+        """The nearest element: the positive part, or if its sum is too large, the projection onto the simplex."""
         theta = _finite(theta)
         positive = np.maximum(theta, 0.0)
         return positive if _sum(positive) <= self.size else _onto_simplex(theta, self.size)
@@ -218,11 +218,11 @@ class SubSimplex(Recipe):
         return bool(scaled.min() >= -tolerance and _sum(scaled) <= 1 + tolerance)
 
     def diameter(self, shape: Shape) -> float:
-        """The largest distance of two elements: that of two vertices, one of which is 0 on a line."""
+        """The largest distance between two elements, attained at two vertices (one coordinate: at 0 and a vertex)."""
         return math.sqrt(2) * self.size if _count(shape) > 1 else self.size
 
     def minimise_linear(self, g: Any) -> Array:
-        """A vertex with the least g.theta: 0 where no entry of g is negative."""
+        """A vertex that minimises g.theta; 0 if no entry of g is negative."""
         g = _finite(g)
         j = int(g.argmin())
         return _vertex(g, j, self.size if g.flat[j] < 0 else 0.0)
@@ -244,11 +244,11 @@ class Octahedron(Recipe):
         _require_size(self, "size", self.size)
 
     def largest_norm(self, n_rows: int) -> float:
-        """The largest Euclidean norm of an element: that of a vertex."""
+        """The largest Euclidean norm of an element, attained at a vertex."""
         return self.size
 
     def project(self, theta: Any) -> Array:
-        """The nearest element: in the orthant of theta, where the set is a `SubSimplex`."""
+        """The nearest element, in the orthant of theta, where the set is a `SubSimplex`."""
         theta = _finite(theta)
         return np.copysign(SubSimplex(self.size).project(np.abs(theta)), theta)
 
@@ -257,11 +257,11 @@ class Octahedron(Recipe):
         return bool(_sum(np.abs(_scaled(theta, self.size))) <= 1 + tolerance)
 
     def diameter(self, shape: Shape) -> float:
-        """The largest distance of two elements: that of two opposite vertices."""
+        """The largest distance between two elements, attained at two opposite vertices."""
         return 2 * self.size
 
     def minimise_linear(self, g: Any) -> Array:
-        """A vertex with the least g.theta (0 for g = 0)."""
+        """A vertex that minimises g.theta (0 for g = 0)."""
         g = _finite(g)
         j = int(np.abs(g).argmax())
         return _vertex(g, j, -self.size * float(np.sign(g.flat[j])))
@@ -283,7 +283,7 @@ class Box(Recipe):
         _require_size(self, "radius", self.radius)
 
     def largest_norm(self, n_rows: int) -> float:
-        """Infinite: the norm grows with the number of columns, which is not said. See `diameter`."""
+        """Infinite: the norm grows with the number of columns, which is unknown here. See `diameter`."""
         return math.inf
 
     def project(self, theta: Any) -> Array:
@@ -295,11 +295,11 @@ class Box(Recipe):
         return bool(np.all(np.abs(_scaled(theta, self.radius)) <= 1 + tolerance))
 
     def diameter(self, shape: Shape) -> float:
-        """The largest distance of two elements: that of two opposite vertices."""
+        """The largest distance between two elements, attained at two opposite vertices."""
         return 2 * math.sqrt(_count(shape)) * self.radius
 
     def minimise_linear(self, g: Any) -> Array:
-        """An element with the least g.theta (0 where g is 0)."""
+        """An element that minimises g.theta (0 where g is 0)."""
         return -self.radius * np.sign(_finite(g))
 
 
@@ -307,11 +307,11 @@ Domain = Ball | RowBall | WholeSpace | Simplex | SubSimplex | Octahedron | Box
 
 
 class Competition(NamedTuple):
-    """What a learner competes with: the best element of `domain` in hindsight, under `loss`.
+    """The problem that a learner competes on: the best element of `domain` in hindsight, under `loss`.
 
-    `loss` is a name of `regretless.losses`: under "logistic" and the other losses of two classes elements are weights
-    of the margin of the second class, under "softmax" they have a row for each class. Every row of the stream also pays
-    `regularization` times the squared norm.
+    `loss` is a name in `regretless.losses`. For "logistic" and the other two-class losses, elements are the weights of
+    the margin of the second class; for "softmax" they have one row per class. For every row of the stream,
+    `regularization` times the squared norm is added to the loss.
 
     >>> Competition("logistic", Ball(2.0)).domain
     Ball(radius=2.0)
@@ -323,14 +323,14 @@ class Competition(NamedTuple):
 
 
 def _require_size(domain: object, name: str, value: Any) -> None:
-    """A finite number > 0, or an error that names the set."""
+    """Refuse a value that is not a finite number > 0."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not (number and math.isfinite(value) and value > 0):
         raise ValueError(f"{type(domain).__name__}({name}={value!r}): {name} must be a finite number > 0.")
 
 
 def _finite(theta: Any) -> Array:
-    """Theta as float64, without NaN or infinity, for which there is no nearest point."""
+    """Theta as float64, without NaN or infinity, which have no nearest point."""
     array: Array = np.asarray(theta, dtype=np.float64)
     if array.size == 0:
         raise ValueError("theta is empty: a set of weights needs at least one coordinate.")
@@ -342,19 +342,19 @@ def _finite(theta: Any) -> Array:
 
 
 def _scaled(theta: Any, size: float) -> Array:
-    """Theta in units of the set's size. Whatever overflows is infinite, NaN stays NaN: neither is contained."""
+    """Theta in units of the set's size. Overflow gives infinity and NaN stays NaN; neither is in any set."""
     with np.errstate(over="ignore"):
         return np.asarray(theta, dtype=np.float64) / size
 
 
 def _sum(theta: Array) -> float:
-    """The sum, infinite or NaN where it overflows."""
+    """The sum; infinite or NaN if it overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         return float(theta.sum())
 
 
 def _norms(rows: Array) -> Array:
-    """The norm of each row, infinite where its square overflows."""
+    """The norm of each row; infinite if its square overflows."""
     with np.errstate(over="ignore"):
         norms: Array = np.linalg.norm(rows, axis=1)
     return norms
@@ -371,7 +371,7 @@ def _vertex(g: Array, j: int, value: float) -> Array:
 
 
 def _directions(rows: Array) -> Array:
-    """Each row divided by its norm, and 0 for 0. Squares are taken of rows whose largest entry is 1."""
+    """Each row divided by its norm, and 0 for 0. Squares are taken after scaling the largest entry to 1."""
     unit = rows / _or_one(np.abs(rows).max(axis=1, keepdims=True))
     return unit / _or_one(np.linalg.norm(unit, axis=1, keepdims=True))
 
@@ -381,7 +381,7 @@ def _or_one(positive: Array) -> Array:
 
 
 def _rows_into_ball(rows: Array, radius: float) -> Array:
-    """Each row at its place if its norm is at most `radius`, else scaled down to it."""
+    """Each row unchanged if its norm is at most `radius`, else scaled down to it."""
     outside = _norms(_scaled(rows, radius)) > 1
     inside = rows.copy()
     inside[outside] = radius * _directions(rows[outside])
@@ -391,15 +391,15 @@ def _rows_into_ball(rows: Array, radius: float) -> Array:
 def _onto_simplex(theta: Array, size: float) -> Array:
     """The nearest point of the simplex is (theta - tau)_+ for the tau that makes it sum to `size`.
 
-    In units of size and with the largest entry at 0, which the projection does not see: then -1 <= tau < 0, entries
-    below -1 might as well be -1, and nothing overflows or cancels. With v sorted downwards, sum_i (v_i - tau)_+ = 1
-    is at least v_1 + ... + v_j - j tau for every j, with equality for j = the number of positive weights; so tau is
-    the largest of (v_1 + ... + v_j - 1)/j.
+    Computed in units of size and with the largest entry shifted to 0, which does not change the projection. Then
+    -1 <= tau < 0, entries below -1 can be replaced by -1, and nothing overflows or cancels. For v sorted in descending
+    order, sum_i (v_i - tau)_+ = 1 is at least v_1 + ... + v_j - j tau for every j, with equality for j = the number of
+    positive weights, so tau is the maximum of (v_1 + ... + v_j - 1)/j.
     """
     with np.errstate(over="ignore"):
         v = np.maximum((theta - theta.max()) / size, -1.0)
     down = np.sort(v, axis=None)[::-1]
     tau = ((np.cumsum(down) - 1) / np.arange(1, v.size + 1)).max()
     active = v[v > tau]
-    tau = (active.sum() - 1) / active.size  # again, summed in pairs: a running sum of a million terms loses digits
+    tau = (active.sum() - 1) / active.size  # again, summed pairwise: a running sum of a million terms loses digits
     return np.maximum(v - tau, 0.0) * size

@@ -1,4 +1,4 @@
-r"""The losses of the first-order learners: value, subgradient, and the constants the theorems ask for.
+r"""The losses of the first-order learners: values, subgradients, and the constants in the theorems.
 
 ==================  ==========  ==================================================  ===================
 name                kind        loss                                                range of size C
@@ -16,8 +16,8 @@ name                kind        loss                                            
 
 A margin is u = y z with y = +1 or -1 and z the forecast; k is the true class among K logits z.
 
-The kernels read a loss by its integer code. They stay within floating point for every \|z\| up to 1e6, the
-exponential loss apart: past u = -700 it counts as infinite (which keeps it convex), and its constants refuse C > 700.
+The kernels select a loss by its integer code. They stay within floating point for every \|z\| up to 1e6, except for the
+exponential loss: below u = -700 it counts as infinite (which keeps it convex), and its constants refuse C > 700.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LN2 = math.log(2.0)
 
 @kernel
 def _log_one_plus_exp(a: float) -> float:
-    """ln(1 + e^a): only a non-positive number is exponentiated."""
+    """ln(1 + e^a); only a non-positive number is exponentiated."""
     return max(a, 0.0) + math.log1p(math.exp(-abs(a)))
 
 
@@ -62,12 +62,12 @@ def value(code: int, z: float, y: float) -> float:
         return abs(z - y)
     if code == LINEAR:
         return y * z
-    return math.nan  # a multiclass code: seen at once, whatever is done with it
+    return math.nan  # a multiclass code: makes the mistake visible
 
 
 @kernel
 def slope(code: int, z: float, y: float) -> float:
-    """A subgradient of the loss in z. At a kink it is the flat one, 0: no loss or no side, no step.
+    """A subgradient of the loss in z. At a kink it is 0.
 
     >>> slope(HINGE, 0.25, -1.0), slope(HINGE, 1.0, 1.0), slope(SQUARED, 3.0, 1.0)
     (1.0, 0.0, 4.0)
@@ -101,7 +101,7 @@ def rival(z: Array, but: int) -> int:
 
 @kernel
 def value_multiclass(code: int, z: Array, k: int) -> float:
-    """The loss of the logits z when the class is k.
+    """The loss of the logits z if the class is k.
 
     >>> import numpy as np
     >>> value_multiclass(MULTICLASS_HINGE, np.array([2.0, 0.5, 1.5]), 0)
@@ -111,7 +111,7 @@ def value_multiclass(code: int, z: Array, k: int) -> float:
     """
     if code == SOFTMAX:
         top = rival(z, -1)
-        rest = 0.0  # without the leading class, whose e^0 = 1 would swallow small losses
+        rest = 0.0  # without the leading class, whose e^0 = 1 would absorb small losses
         for j in range(z.shape[0]):
             if j != top:
                 rest += math.exp(z[j] - z[top])
@@ -124,7 +124,7 @@ def value_multiclass(code: int, z: Array, k: int) -> float:
 
 @kernel
 def slope_multiclass(code: int, z: Array, k: int, out: Array) -> None:
-    """Write a subgradient in z to `out`: of tied rivals the first one counts, and at the hinge's kink it is 0.
+    """Write a subgradient in z to `out`. Among tied rivals the first counts, and at the hinge's kink it is 0.
 
     >>> import numpy as np
     >>> out = np.empty(3)
@@ -154,10 +154,10 @@ def slope_multiclass(code: int, z: Array, k: int, out: Array) -> None:
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss, the code its kernels read, and its constants on a range of size C (see the table of this module).
+    """A loss, its integer code for the kernels, and its constants on a range of size C (see the table above).
 
-    All constants speak of the loss as a function of the forecast z. For z = w.x multiply `lipschitz` by the largest
-    |x|; exp-concavity carries over to w as it is; strong convexity does not (x x' has rank one).
+    All constants are those of the loss as a function of the forecast z. For z = w.x, multiply `lipschitz` by the
+    largest x|. Exp-concavity is the same in w; strong convexity does not carry over (x x' has rank one).
 
     >>> logistic = loss("logistic")
     >>> logistic.kind, round(logistic.lipschitz(2.0), 4), round(logistic.exp_concavity(2.0), 4)
@@ -187,98 +187,98 @@ class Loss:
             return 2.0 * C
         if self.code == LINEAR:  # |y|
             return C
-        if self.code == MULTICLASS_HINGE:  # |e_j - e_k|; at z = 0 the loss is positive, so some slope is not 0
+        if self.code == MULTICLASS_HINGE:  # |e_j - e_k|; at z = 0 the loss is positive, so some slope is nonzero
             return math.sqrt(2.0)
         if self.code == SOFTMAX:
             return _softmax_lipschitz(C, self._classes(n_classes))
         return 1.0  # hinge: -1 at u = 0; absolute: +-1
 
     def strong_convexity(self, C: float) -> float:
-        """The least second derivative on the range, 0 where the loss is flat or straight somewhere.
+        """The smallest second derivative on the range; 0 if the loss has a linear piece.
 
         >>> loss("squared").strong_convexity(3.0), loss("hinge").strong_convexity(3.0)
         (2.0, 0.0)
         """
         C = self._range(C)
-        if self.code in (LOGISTIC, LOGIT):  # phi'' = s(1 - s), s = 1/(1 + e^u): even, and falls with |u|
+        if self.code in (LOGISTIC, LOGIT):  # phi'' = s(1 - s), s = 1/(1 + e^u): even, decreasing in |u|
             least = math.exp(-C) / (1.0 + math.exp(-C)) ** 2
             return least if self.code == LOGISTIC else least / LN2
-        if self.code == EXPONENTIAL:  # phi'' = e^-u, least at u = C
+        if self.code == EXPONENTIAL:  # phi'' = e^-u, smallest at u = C
             return math.exp(-C)
         if self.code == SQUARED:  # constant
             return 2.0
-        return 0.0  # piecewise linear; the softmax does not see a multiple of the all-ones vector
+        return 0.0  # piecewise linear; the softmax is constant along the all-ones vector
 
     def exp_concavity(self, C: float, n_classes: int | None = None) -> float:
         """The largest alpha for which exp(-alpha loss) is concave on the range; 0 if there is none.
 
-        exp(-alpha f) is concave where alpha f'^2 <= f'', so alpha is the least f''/f'^2 (the softmax needs
+        exp(-alpha f) is concave where alpha f'^2 <= f'', so alpha is the minimum of f''/f'^2 (the softmax needs
         `n_classes`).
 
         >>> loss("squared").exp_concavity(2.0), loss("absolute").exp_concavity(2.0)
         (0.125, 0.0)
         """
         C = self._range(C)
-        if self.code in (LOGISTIC, EXPONENTIAL):  # s(1 - s)/s^2 = e^u, and e^-u/e^-2u = e^u: least at u = -C
+        if self.code in (LOGISTIC, EXPONENTIAL):  # s(1 - s)/s^2 = e^u, and e^-u/e^-2u = e^u: smallest at u = -C
             return math.exp(-C)
         if self.code == LOGIT:  # f = g/c is (c alpha)-exp-concave where g is alpha-exp-concave; c = ln 2
             return LN2 * math.exp(-C)
-        if self.code == SQUARED:  # 2/(2r)^2 with r = z - y, least at |r| = C
+        if self.code == SQUARED:  # 2/(2r)^2 with r = z - y, smallest at |r| = C
             return 0.5 / C / C if C > 0.0 else math.inf
         if self.code == SOFTMAX:
             # g = p - e_k = -H e_k/p_k with H = diag p - pp', so H >= alpha gg' up to alpha = 1/(g'H^+ g)
-            # = p_k/(1 - p_k), least where z_k = -C and all others are C.
+            # = p_k/(1 - p_k), smallest where z_k = -C and all others are C.
             return math.exp(-2.0 * C) / (self._classes(n_classes) - 1)
-        return 0.0  # straight with a slope somewhere: f'' = 0 < f'^2
+        return 0.0  # linear with a nonzero slope somewhere: f'' = 0 < f'^2
 
     def mixability(self, C: float) -> float:
         """The largest eta for which the loss is eta-mixable on the range; 0 if there is none.
 
-        Mixable: whatever forecasts z_i and weights p_i, some forecast z has loss(z, y) <= -ln(sum_i p_i
+        Mixable: for all forecasts z_i and weights p_i there is a forecast z with loss(z, y) <= -ln(sum_i p_i
         exp(-eta loss(z_i, y)))/eta for all y at once. For the squared loss, targets and forecasts lie in one interval
-        of length C (so C = 2Y for [-Y, Y]); z_i in the range may be answered by z in the range.
+        of length C (so C = 2Y for [-Y, Y]); for z_i in the range, z can be chosen in the range.
 
-        With two outcomes whose losses are l and r, l' < 0 < r', the largest eta is the least of
-        (l''r' - l'r'')/(-l'r'(r' - l')): where the curve (e^(-eta l), e^(-eta r)) is concave.
+        For two outcomes with losses l and r, l' < 0 < r', the largest eta is the minimum of
+        (l''r' - l'r'')/(-l'r'(r' - l')), where the curve (e^(-eta l), e^(-eta r)) is concave.
 
         >>> loss("logistic").mixability(9.0), loss("squared").mixability(2.0)
         (1.0, 0.5)
         """
         C = self._range(C)
-        if self.code in (LOGISTIC, SOFTMAX):  # log loss: e^-loss is the probability of y, and mixtures of p are p's
+        if self.code in (LOGISTIC, SOFTMAX):  # e^-loss is the probability of y, and mixtures are probabilities
             return 1.0
         if self.code == LOGIT:  # (log loss)/c is c-mixable; c = ln 2
             return LN2
-        if self.code == EXPONENTIAL:  # l = e^-u, r = e^u: (1 + 1)/(e^u + e^-u), least at |u| = C
+        if self.code == EXPONENTIAL:  # l = e^-u, r = e^u: (1 + 1)/(e^u + e^-u), smallest at |u| = C
             return 1.0 / math.cosh(C)
-        if self.code == SQUARED:  # outcomes +-Y, the worst: 1/(2 (Y^2 - z^2)), least at z = 0; Y = C/2
+        if self.code == SQUARED:  # outcomes +-Y are the worst: 1/(2 (Y^2 - z^2)), smallest at z = 0; Y = C/2
             return 2.0 / C / C if C > 0.0 else math.inf
-        # Piecewise linear: some average of two forecasts' losses is beaten by no forecast at every y, yet eta > 0 asks
-        # for less than it. (Hinges: the forecasts 0 and t, or 0 and t e_1, for t <= 1.)
+        # Piecewise linear: for some pair of forecasts, no forecast is better than their average loss for every y, but
+        # eta > 0 requires one. (Hinges: the forecasts 0 and t, or 0 and t e_1, for t <= 1.)
         return 0.0
 
     def _range(self, C: float) -> float:
         if not (math.isfinite(C) and C >= 0.0):
-            raise ValueError(f"C={C!r} must be a finite number >= 0: the size of the range the {self.name} loss is on.")
+            raise ValueError(f"C={C!r} must be a finite number >= 0, the size of the range for the {self.name} loss.")
         if self.code == EXPONENTIAL and C > LARGEST_EXPONENT:
             raise ValueError(
-                f"The exponential loss leaves floating point beyond margins of {LARGEST_EXPONENT:g}, and these reach "
-                f"{C:.6g}: lower the radius, scale the features down, or use another loss."
+                f"The exponential loss overflows beyond margins of {LARGEST_EXPONENT:g}, and the margins reach "
+                f"{C:.6g}: reduce the radius, scale the features down, or use another loss."
             )
         return float(C)
 
     def _classes(self, n_classes: int | None) -> int:
         if n_classes is None or n_classes < 2:
-            raise ValueError(f"This constant of the {self.name} loss needs n_classes >= 2; it was {n_classes}.")
+            raise ValueError(f"This constant of the {self.name} loss needs n_classes >= 2; here n_classes={n_classes}.")
         return n_classes
 
 
 def _softmax_lipschitz(C: float, K: int) -> float:
     """The largest |p - e_k| with p = softmax(z), z in [-C, C]^K.
 
-    Moving z_j alone moves p_j = s and scales the other p_i as 1 - s; |p - e_k|^2 is then a convex quadratic in s, and
-    for j = k it falls with s. So z_k = -C, and of the other logits m are C and the rest -C, for the best m (K - 1 for
-    small C, 1 for large).
+    Changing only z_j changes p_j = s and scales the other p_i by 1 - s; |p - e_k|^2 is then a convex quadratic in s,
+    and for j = k it decreases in s. So z_k = -C, and among the other logits m are C and the rest -C, for the best m (K
+    - 1 for small C, 1 for large).
     """
     low = math.exp(-2.0 * C)
 
@@ -307,7 +307,7 @@ LOSSES: dict[str, Loss] = {
 
 
 def loss(name: str) -> Loss:
-    """The loss of that name, or an error that lists the choices.
+    """The loss with this name. Raises ValueError with the list of names if there is none.
 
     >>> loss("multiclass hinge").kind
     'multiclass'

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from regretless.core.learner import OnlineLearner
 from regretless.core.types import Array
 from regretless.evaluate.play import play
-from regretless.evaluate.race.entrants import field_of, frobenius
+from regretless.evaluate.race.entrants import field_of, setting_of
 from regretless.evaluate.race.rivals import rivals_of
 from regretless.evaluate.trace import Trace
 from regretless.streams import Dataset, Stream
@@ -97,7 +97,7 @@ def _own_game(name: str, learner: OnlineLearner, stream: Stream) -> Game | Refus
     except ValueError as error:
         return Refusal(name, str(error))
     everywhere = warm.competes_with is not None and isinstance(warm.competes_with.domain, WholeSpace)
-    domain = Ball(frobenius(stream)) if everywhere else None
+    domain = Ball(setting_of(stream).matrix_radius) if everywhere else None
     trace = play(clone(learner), stream.X, labels, domain=domain, keep_forecasts=numbers, **options)
     return _game(name, trace, stream)
 

@@ -14,11 +14,12 @@ from typing import Any
 import regretless
 from regretless.evaluate.run.rows_for import rows_for
 from regretless.evaluate.run.run import Run
-from regretless.evaluate.run.score import lines_of
-from regretless.evaluate.trace import Interval, Trace
+from regretless.evaluate.run.tables import lines_of
+from regretless.evaluate.trace import Interval, Rows, Trace
 
 WIDEST = 10_000  # columns of sparse rows, for comparators
 OF_WEIGHT_1 = "comparators are for rows of weight 1, all of them learned from, by a learner that began here"
+NOT_FROM_THE_START = "the model had learned other rows before, and its certificate and bound speak of all its rows"
 CURVE, END = 3_000_000, 60_000_000  # numbers: up to so many, comparators at every line of the trace, or at its end
 
 
@@ -53,7 +54,7 @@ def _no_comparator(run: Run) -> str:
         return "standard input cannot be read a second time"
     if settings.weight is not None or run.bad_of_learner or Path(settings.model or "").is_file():
         return OF_WEIGHT_1
-    rows, width = run.score.rows, _width(learner)
+    rows, width = run.played.rows, _width(learner)
     if isinstance(run.columns, int) and run.columns > WIDEST:
         return f"{run.columns:,} columns are too many for a second look"
     if rows * width > END:
@@ -68,11 +69,11 @@ def trace_of(run: Run) -> tuple[Trace, Interval | None, str]:
     """
     X, y, why = rows_again(run)
     if X is None:
-        return run.score.trace(), None, why
-    trace = run.score.trace(X, y)
-    if run.score.rows * _width(run.learner) <= CURVE:
+        return run.played.trace(), None, why
+    trace = run.played.trace(Rows([X], [y]))
+    if run.played.rows * _width(run.learner) <= CURVE:
         return trace, trace.regret[-1], ""
-    return run.score.trace(), replace(trace, checkpoints=trace.checkpoints[-1:]).regret[-1], ""
+    return run.played.trace(), replace(trace, checkpoints=trace.checkpoints[-1:]).regret[-1], ""
 
 
 def _width(learner: Any) -> int:
@@ -111,6 +112,8 @@ def summary_of(run: Run, trace: Trace, regret: Interval | None, why: str) -> dic
         "regret_certificate": _plain(last.certificate),
         "regret_bound": _plain(last.bound),
     }
+    if run.played.player.before.learned:
+        document["no_certificate_because"] = NOT_FROM_THE_START
     if regret is not None:
         return document | {"regret": [_plain(end) for end in regret]}
     return document | {"regret": None, "no_regret_because": why}
@@ -172,6 +175,7 @@ NAMES = {
     "no_regret_because": "because",
     "regret_certificate": "above it at most, by certificate",
     "regret_bound": "above it at most, by theorem",
+    "no_certificate_because": "no certificate because",
 }
 
 

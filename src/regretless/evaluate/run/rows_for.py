@@ -34,18 +34,6 @@ def rows_for(learner: Any, X: Any) -> Any:
     return np.column_stack([X[name].to_numpy() for name in X.column_names])
 
 
-def part(rows: Any, some: slice) -> Any:
-    """Some rows of a table, a matrix or an array."""
-    if hasattr(rows, "slice"):
-        return rows.slice(some.start, some.stop - some.start)
-    return rows[some]
-
-
-def number_of(rows: Any) -> int:
-    """How many there are."""
-    return int(rows.shape[0])
-
-
 def labels_for(learner: Any, y: Any) -> Any:
     """Labels, or the numbers a regressor forecasts."""
     from sklearn.base import is_regressor

@@ -12,10 +12,12 @@ from typing import Any
 
 from regretless.core.errors import BadRow
 from regretless.core.persist import load
+from regretless.evaluate.match import Match
+from regretless.evaluate.players import number_of_rows, take
 from regretless.evaluate.recipe import learner_of
 from regretless.evaluate.run.folder import Folder
-from regretless.evaluate.run.rows_for import labels_for, number_of, part, rows_for
-from regretless.evaluate.run.score import Score, as_table, columns_of
+from regretless.evaluate.run.rows_for import labels_for, rows_for
+from regretless.evaluate.run.tables import as_table, columns_of
 from regretless.streams import BadLine, Reading, read
 from regretless.streams.witness import Seen, Witness
 
@@ -63,8 +65,7 @@ class Run:
         self.bad_of_learner = 0
         self._number = self._rows = self._lines = self._told = self._old_told = 0
         self._columns: Any = None
-        self.learner: Any = None
-        self.score: Any = None
+        self.match: Match | None = None  # None until the first rows tell which learner suits them
         self._witness = Witness()
         found = self.folder.checkpoint() if resume else None
         if resume and found is None:
@@ -73,15 +74,20 @@ class Run:
             )
         if found is None:
             if settings.model is not None:
-                self._take_up(self._new_learner(settings.model))
+                self._begin(self._new_learner(settings.model))
             self.folder.begin(self._progress())
         else:
             self._go_on(found)
         self.reading = self.read(self._rows, self._hear_of_bad_line, self._witness)
 
-    def _take_up(self, learner: Any) -> None:
-        self.learner = learner
-        self.score = Score(learner)
+    def _begin(self, learner: Any) -> Match:
+        self.match = Match(learner, weighted=self.settings.weight is not None)
+        return self.match
+
+    @property
+    def learner(self) -> Any:
+        """The learner, once it is known."""
+        return None if self.match is None else self.match.learner
 
     def read(
         self, skip: int = 0, tell: Callable[[BadLine], None] | None = None, witness: Witness | None = None
@@ -123,7 +129,7 @@ class Run:
             self._number, self._rows, self._lines = found["number"], found["rows"], found["lines"]
             self._old_told, self.bad_of_learner = found["told"], found["bad_of_learner"]
             self._columns, size, seen = found["columns"], found["size"], Seen(*found["seen"])
-            score = found["score"]
+            score = found["match"]
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"the checkpoint in {self.folder.unfinished} is of another version, or damaged ({error!r}): begin "
@@ -133,10 +139,9 @@ class Run:
             raise ValueError(f"{self.settings.source} has changed since the run was interrupted: begin anew.")
         self._witness = Witness(seen)
         if self._number:
-            self._take_up(load(self.folder.model_at(self._number)))
-            self.score.take_up(score)
+            self._begin(load(self.folder.model_at(self._number))).take_up(score)
         elif self.settings.model is not None:
-            self._take_up(self._new_learner(self.settings.model))
+            self._begin(self._new_learner(self.settings.model))
 
     def _compare(self, theirs: dict[str, Any]) -> None:
         for name, mine in asdict(self.settings).items():
@@ -154,29 +159,27 @@ class Run:
         with _asked_to_stop() as stop:
             for block in self.reading:
                 self._columns = self.reading.columns
-                if self.learner is None:
-                    self._take_up(self._default(block.X))
-                self._learn(
-                    rows_for(self.learner, block.X), labels_for(self.learner, block.y), block.weight, block.first
-                )
-                self._rows, self._lines = block.first + number_of(block.X), block.lines
-                certificate = self.score.checkpoints[-1].certificate if self.score.checkpoints else float("nan")
-                tell(Progress(self._rows, self._lines, self.score.mean_loss, certificate))
+                match = self._begin(self._default(block.X)) if self.match is None else self.match
+                X, y = rows_for(match.learner, block.X), labels_for(match.learner, block.y)
+                self._learn(match, X, y, block.weight, block.first)
+                self._rows, self._lines = block.first + number_of_rows(block.X), block.lines
+                certificate = match.checkpoints[-1].certificate if match.checkpoints else float("nan")
+                tell(Progress(self._rows, self._lines, match.mean_loss, certificate))
                 if stop or self._rows - since >= self.settings.checkpoint_every:
                     since = self._rows
                     self._write_checkpoint()
                 if stop:
                     raise Interrupted
-        if self.score is None or self.score.rows == 0:
+        if self.match is None or self.match.rows == 0:
             raise BadRow(f"{self.settings.source} has no row to learn from ({self.bad_count} bad ones).")
         self._write_checkpoint()
 
-    def _learn(self, X: Any, y: Any, weight: Any, first: int) -> None:
-        """Some rows; where one of them is bad and may be left out, the halves, so that it is found."""
-        n = number_of(X)
+    def _learn(self, match: Match, X: Any, y: Any, weight: Any, first: int) -> None:
+        """Learn some rows. If one of them is bad and may be left out, learn the halves, so that it is found."""
+        n = number_of_rows(X)
+        match.player.declared = self._declared(y)
         try:
-            with self.score.watching():
-                out, targets = self.learner._play(X, y, self._declared(y), weight, keep=True)
+            forecasts, targets = match.feed(X, y, weight)
         except BadRow as error:
             if self.settings.on_bad == "error":
                 raise BadRow(f"rows {first} to {first + n - 1} of {self.settings.source}: {error}") from None
@@ -185,17 +188,14 @@ class Run:
                 self._set_aside({"row": first, "why": str(error)})
                 return
             for some in (slice(0, n // 2), slice(n // 2, n)):
-                self._learn(part(X, some), y[some], None if weight is None else weight[some], first + some.start)
+                self._learn(match, take(X, some), y[some], None if weight is None else weight[some], first + some.start)
             return
-        forecasts = self.learner._said(out)
-        self.score.add(forecasts, targets)
-        self.folder.add_forecasts(as_table(self.score, first, forecasts, targets, y))
+        self.folder.add_forecasts(as_table(match, first, forecasts, targets, y))
 
     def _declared(self, y: Any) -> Any:
-        """The classes, in the kind of the labels, for the first rows."""
-        if self.settings.classes is None or hasattr(self.learner, "state_"):
-            return None
-        return [y.dtype.type(label) for label in self.settings.classes]
+        """The declared classes, with the type of the labels."""
+        classes = self.settings.classes
+        return None if classes is None else [y.dtype.type(label) for label in classes]
 
     def _hear_of_bad_line(self, bad: BadLine) -> None:
         self._told += 1
@@ -226,10 +226,17 @@ class Run:
             "told": max(self._told, self._old_told),
             "bad_of_learner": self.bad_of_learner,
             "columns": self._columns,
-            "score": None if self.score is None else self.score.as_json(),
+            "match": None if self.match is None else self.match.as_json(),
         }
 
     # ------------------------------------------------------------------ the end
+
+    @property
+    def played(self) -> Match:
+        """The match, once there is one."""
+        if self.match is None:
+            raise ValueError("no row was read yet.")
+        return self.match
 
     @property
     def columns(self) -> Any:
@@ -239,7 +246,7 @@ class Run:
     def finish(self, csv: bool, escape_formulas: bool = False) -> None:
         """Forecasts, rows set aside and the model, each in one file."""
         keep_bad = self.settings.on_bad == "quarantine"
-        self.folder.finish(self._number, columns_of(self.score), csv, keep_bad, escape_formulas)
+        self.folder.finish(self._number, columns_of(self.played), csv, keep_bad, escape_formulas)
 
 
 def size_of(source: str) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -99,6 +99,12 @@ class BanditMulticlass(BanditReduction):
         self.exploration = exploration
         self.horizon = horizon
         self.random_state = random_state
+
+    @classmethod
+    def _example(cls) -> Self:
+        from regretless.learners.second_order.folklore import FOLKLORE
+
+        return cls(FOLKLORE(), n_classes=3, exploration=0.2)
 
     def _prepare(self, n_features: int, n_classes: int) -> BanditConstants:
         self.estimator_ = self._fresh(self.estimator, n_features)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -76,6 +76,10 @@ class Banditron(BanditLearner):
         self.n_classes = n_classes
         self.classes = classes
         self.random_state = random_state
+
+    @classmethod
+    def _example(cls) -> Self:
+        return cls(n_classes=3)
 
     def _prepare(self, n_features: int, n_classes: int) -> float:
         gamma = validate.positive("gamma", self.gamma, zero=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -83,6 +83,12 @@ class EpsilonGreedy(BanditReduction):
         self.n_classes = n_classes
         self.classes = classes
         self.random_state = random_state
+
+    @classmethod
+    def _example(cls) -> Self:
+        from regretless.learners.second_order.folklore import FOLKLORE
+
+        return cls(FOLKLORE(), n_classes=3)
 
     def _prepare(self, n_features: int, n_classes: int) -> GreedyConstants:
         epsilon = self.epsilon

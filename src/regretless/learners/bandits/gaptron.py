@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -102,6 +102,10 @@ class Gaptron(BanditLearner):
         self.n_classes = n_classes
         self.classes = classes
         self.random_state = random_state
+
+    @classmethod
+    def _example(cls) -> Self:
+        return cls(n_classes=3)
 
     @property
     def needs_labels(self) -> bool:  # type: ignore[override]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -94,6 +94,12 @@ class Hedge(Ensemble):
 
     def __init__(self, estimators: Sequence[OnlineClassifier]) -> None:
         self.estimators = estimators
+
+    @classmethod
+    def _example(cls) -> Self:
+        from regretless.learners.first_order.ogd import OGD
+
+        return cls([OGD(), OGD()])
 
     @property
     def _members(self) -> list[Any]:

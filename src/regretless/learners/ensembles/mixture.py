@@ -108,6 +108,12 @@ class Mixture(Ensemble):
         self.prior = prior
         self.share = share
 
+    @classmethod
+    def _example(cls) -> Self:
+        from regretless.learners.second_order.aioli import AIOLI
+
+        return cls([AIOLI(), AIOLI()])
+
     # ------------------------------------------------------------------ the members
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -86,6 +86,12 @@ class OneVsRest(OnlineClassifier):
 
     def __init__(self, estimator: OnlineClassifier) -> None:
         self.estimator = estimator
+
+    @classmethod
+    def _example(cls) -> Self:
+        from regretless.learners.second_order.aioli import AIOLI
+
+        return cls(AIOLI())
 
     # ------------------------------------------------------------------ the members
 

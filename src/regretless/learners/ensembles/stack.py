@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from regretless.core.blocks import BLOCK
 from regretless.core.interrupts import stretches, uninterrupted
-from regretless.core.learner import BLOCK, ONE, OnlineClassifier
+from regretless.core.learner import ONE, OnlineClassifier
 from regretless.core.turns import TakesTurns
 from regretless.core.types import Array
 from regretless.learners.ensembles import side_by_side
@@ -62,6 +63,13 @@ class Stack(TakesTurns):
                     f"estimators[{i}]={learner!r}: a stack is of learners of classes that read rows of numbers."
                 )
         self.estimators = estimators
+
+    @classmethod
+    def _example(cls) -> Self:
+        """A small one that can be played."""
+        from regretless.learners.second_order.aioli import AIOLI
+
+        return cls([AIOLI(radius=1.0), AIOLI()])
 
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Play the game: what each member forecasts of each row before its label is used, (members, n, K)."""

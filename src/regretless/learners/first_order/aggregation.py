@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import validate
 from regretless.core.rows import SparseRows
+from regretless.core.setting import Setting
 from regretless.core.types import Array
-from regretless.learners.first_order.base_functions import Functions, Stumps, resolve
+from regretless.learners.first_order.base_functions import Functions, Stumps, resolve, stumps
 from regretless.learners.first_order.eg import check_entries, check_targets, largest_gradient, schedule_of
 from regretless.learners.first_order.learner import LARGEST_ROW
 from regretless.learners.first_order.mirror_descent import MirrorConstants, MirrorLearner
@@ -117,6 +118,17 @@ class MirrorDescentAggregator(MirrorLearner):
         self.horizon = horizon
         self.symmetric = symmetric
         self.bound = bound
+
+    @classmethod
+    def _example(cls) -> Self:
+        return cls(stumps(np.linspace(-0.5, 0.5, 5)[:, None], 2))  # of the first column: rows may have any width
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        if setting.n_classes > 2 or not np.ptp(setting.X, axis=0).any():
+            return {}
+        votes = stumps(setting.X, n_per_feature=5)  # of all rows, as the standardising is: no order has its own
+        return {"MDA over stumps": cls(votes, loss="logit", scale=setting.matrix_radius, symmetric=True)}
 
     def _domain(self) -> Domain:
         if self.domain not in DOMAINS:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from regretless.core import validate
 from regretless.core.errors import BadRow
 from regretless.core.rows import SparseRows, largest_entry
+from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LARGEST_MARGIN, LARGEST_ROW
 from regretless.learners.first_order.mirror_descent import MirrorConstants, MirrorLearner
@@ -80,6 +81,12 @@ class ExponentiatedGradient(MirrorLearner):
         self.signed = signed
         self.feature_bound = feature_bound
         self.horizon = horizon
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        if setting.n_classes > 2:
+            return {}
+        return {"EG+-": cls(scale=setting.matrix_radius, signed=True, feature_bound=setting.entry_bound)}
 
     _binary_only = True
 

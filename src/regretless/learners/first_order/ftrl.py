@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
 from regretless.core.jit import kernel
 from regretless.core.rows import Entries
+from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LARGEST_MARGIN, LARGEST_ROW, LinearLearner, require_bounded_scores
@@ -123,6 +124,10 @@ class LinearizedFTRL(LinearLearner):
         self.l2 = l2
         self.radius = radius
         self.multiclass = multiclass
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        return {"FTRL-Proximal": cls()}
 
     def _prepare(self, n_features: int, n_classes: int) -> FTRLConstants:
         loss = self._chosen_loss(n_classes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
 from regretless.core.jit import kernel
 from regretless.core.rows import Entries
+from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import (
@@ -285,6 +286,14 @@ class MirrorDescent(MirrorLearner):
         self.averaging = averaging
         self.gradient_bound = gradient_bound
         self.multiclass = multiclass
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        slope = 1.0 if setting.n_classes == 2 else 2**0.5  # |p - y| at most
+        domain = Ball(setting.matrix_radius)
+        return {
+            "Mirror descent, lazy": cls(domain=domain, averaging=False, gradient_bound=slope * setting.feature_bound)
+        }
 
     def _prepare(self, n_features: int, n_classes: int) -> MirrorConstants:
         for name, flag in (("lazy", self.lazy), ("averaging", self.averaging)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from regretless.core import validate
 from regretless.core.errors import NoBound
 from regretless.core.jit import kernel
 from regretless.core.rows import Entries
+from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LARGEST_MARGIN, LARGEST_ROW, LinearLearner, require_gradients_within
@@ -129,6 +130,11 @@ class OGD(LinearLearner):
         self.step = step
         self.gradient_bound = gradient_bound
         self.multiclass = multiclass
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        size = setting.matrix_radius
+        return {"OGD": cls(radius=size), "OGD, adagrad-norm": cls(radius=size, step="adagrad-norm")}
 
     def _prepare(self, n_features: int, n_classes: int) -> OGDConstants:
         radius = validate.positive("radius", self.radius)

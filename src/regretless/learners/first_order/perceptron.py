@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.jit import kernel
 from regretless.core.learner import ONE
 from regretless.core.rows import Entries, parts
+from regretless.core.setting import Setting
 from regretless.core.tally import LOSS, WIDEST, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LinearLearner
@@ -94,6 +95,10 @@ class Perceptron(LinearLearner):
     _constants: PerceptronConstants
     loss = "hinge"
     multiclass = "hinge"
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        return {"Perceptron": cls()}
 
     def _prepare(self, n_features: int, n_classes: int) -> PerceptronConstants:
         return PerceptronConstants(self._chosen_loss(n_classes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from regretless.core import validate
 from regretless.core.errors import NoCertificate
 from regretless.core.jit import kernel
 from regretless.core.rows import Entries
+from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import (
@@ -128,6 +129,10 @@ class StronglyConvexOGD(LinearLearner):
         self.sigma = sigma
         self.radius = radius
         self.multiclass = multiclass
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        return {"Online SVM": cls(regularization=1 / setting.n_rows)}
 
     def _prepare(self, n_features: int, n_classes: int) -> StronglyConvexConstants:
         lam = validate.positive("regularization", self.regularization, zero=True)

@@ -7,17 +7,18 @@ from typing import NamedTuple
 from regretless.core.jit import kernel
 from regretless.core.types import Array
 from regretless.learners.logistic.members import VIRTUAL_WEIGHT
-from regretless.learners.second_order import aioli, folklore
+from regretless.learners.second_order import aioli, multiclass
+from regretless.learners.second_order.aioli import AIOLIConstants
 from regretless.learners.second_order.curvature import SHARP
-from regretless.learners.second_order.rounding import ROOT
-from regretless.learners.second_order.surrogate import four_pay, in_four
+from regretless.learners.second_order.multiclass import MulticlassConstants
+from regretless.learners.second_order.surrogate import SurrogateState
 
 aioli_run, aioli_forecast = aioli.run, aioli.forecast_block
-folklore_run, folklore_forecast = folklore.run, folklore.forecast_block
+multiclass_run, multiclass_forecast = multiclass.run, multiclass.forecast_block
 
 
 class Reach(NamedTuple):
-    """The constants of one member."""
+    """The constants of one member. A forecast depends on `helmert` alone."""
 
     radius: float  # of one class's weights; those of the margin reach twice as far
     lam: float  # lambda, the coefficient of |W|^2; that of the margin is half of it
@@ -25,23 +26,30 @@ class Reach(NamedTuple):
 
 
 @kernel
-def run(P: Array, w: Array, tally: Array, reach: Reach, X: Array, Y: Array, weight: Array, out: Array) -> None:
+def run(state: SurrogateState, X: Array, Y: Array, weight: Array, reach: Reach, out: Array) -> None:
     """Play a block with one member; `out` holds the logits forecast."""
-    radius, lam, helmert = reach
     if Y.shape[1] > 2:
-        folklore_run(P, w, tally, X, Y, weight, helmert, lam, radius, SHARP, 0.0, 0.0, out)
-        return
-    lam, radius, a = 0.5 * lam, 2.0 * radius, VIRTUAL_WEIGHT
-    if four_pay(w.size, X.shape[0]) and tally[ROOT] == 0.0:
-        aioli_run(P, w, tally, X, Y, weight, lam, radius, SHARP, 0.0, 0.0, a, in_four(P), out)
+        multiclass_run(state, X, Y, weight, folklore_constants(reach), out)
     else:
-        aioli_run(P, w, tally, X, Y, weight, lam, radius, SHARP, 0.0, 0.0, a, None, out)
+        aioli_run(state, X, Y, weight, aioli_constants(reach), out)
 
 
 @kernel
-def forecast_block(P: Array, w: Array, tally: Array, X: Array, helmert: Array, out: Array) -> None:
+def forecast_block(state: SurrogateState, X: Array, reach: Reach, out: Array) -> None:
     """The logits of a block, all from the same state."""
     if out.shape[1] > 2:
-        folklore_forecast(P, w, tally, X, helmert, out)
+        multiclass_forecast(state, X, folklore_constants(reach), out)
     else:
-        aioli_forecast(P, w, tally, X, VIRTUAL_WEIGHT, out)
+        aioli_forecast(state, X, aioli_constants(reach), out)
+
+
+@kernel
+def folklore_constants(reach: Reach) -> MulticlassConstants:
+    """FOLKLORE with these weights."""
+    return MulticlassConstants(reach.radius, reach.lam, SHARP, 0.0, 0.0, reach.helmert, None)
+
+
+@kernel
+def aioli_constants(reach: Reach) -> AIOLIConstants:
+    """AIOLI with the margin of these weights."""
+    return AIOLIConstants(2.0 * reach.radius, 0.5 * reach.lam, SHARP, 0.0, 0.0, VIRTUAL_WEIGHT)

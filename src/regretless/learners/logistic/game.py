@@ -22,6 +22,7 @@ from regretless.learners.logistic.mixing import MixtureState, blend, mix
 from regretless.learners.logistic.newton import Step
 from regretless.learners.logistic.scaling import rescale
 from regretless.learners.logistic.state import LogisticState
+from regretless.learners.second_order.surrogate import SurrogateState
 
 AT_ONCE = 256  # rows that a member plays before the next one does: its matrices stay in the cache
 ENTRIES = 2**22  # of the rows and forecasts that are held meanwhile
@@ -61,8 +62,8 @@ def run(
                 square += rows[t, j] * rows[t, j]
             sizes[t] = math.sqrt(square)
         for i in range(M):
-            reach, said = Reach(c.radii[i], c.regularization[i], c.helmert), logits[i, : stop - start]
-            certified_run(s.P[i], s.w[i], s.tallies[i], reach, rows, Ys, ws, said)
+            own, reach = SurrogateState(s.P[i], s.w[i], s.tallies[i]), Reach(c.radii[i], c.regularization[i], c.helmert)
+            certified_run(own, rows, Ys, ws, reach, logits[i, : stop - start])
         for i in range(N):
             step = Step(c.newton[i, 0], c.newton[i, 1], c.newton[i, 2])
             newton_run(s.matrices[i], s.weights[i], step, rows, Ys, ws, logits[M + i, : stop - start])
@@ -85,7 +86,8 @@ def forecast(state: tuple[Any, ...], X: Array, helmert: Array, out: Array) -> No
         rows = Z[: stop - start]
         rescale(s.moments, X[start:stop], nothing, rows)
         for i in range(M):
-            certified_forecast(s.P[i], s.w[i], s.tallies[i], rows, helmert, logits[i, : stop - start])
+            own = SurrogateState(s.P[i], s.w[i], s.tallies[i])
+            certified_forecast(own, rows, Reach(0.0, 0.0, helmert), logits[i, : stop - start])
         for i in range(N):
             forecast_block(s.weights[i], rows, logits[M + i, : stop - start])
         for i in range(R):

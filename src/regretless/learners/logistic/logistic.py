@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -12,25 +12,24 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from regretless.core import state_checks, validate
 from regretless.core.errors import BadRow, TooLarge
 from regretless.core.inputs import as_soft_block
-from regretless.core.interrupts import listen, stretches
-from regretless.core.learner import BLOCK, ONE, OnlineClassifier
-from regretless.core.tally import LOSS, ROWS
+from regretless.core.learner import ONE
+from regretless.core.setting import Setting
+from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.logistic import members, regret, report, state
 from regretless.learners.logistic.encoder import Encoder, as_rows, kind_of_rows, number_of, take_rows
-from regretless.learners.logistic.game import ENTRIES, forecast, run
+from regretless.learners.logistic.game import forecast
+from regretless.learners.logistic.learner import GrowingClassifier
 from regretless.learners.logistic.members import RADII, Constants
-from regretless.learners.logistic.mixing import reserve, write_forecasts
 from regretless.learners.logistic.scaling import LARGEST, rescale
-from regretless.learners.logistic.schema import Schema
-from regretless.learners.logistic.segments import Part, read
+from regretless.learners.logistic.segments import Part, PartPlay, read
 from regretless.learners.logistic.settings import Settings
-from regretless.learners.logistic.slots import Slots, first_labels, require_few, slot_of_class
+from regretless.learners.logistic.slots import first_labels, require_few
 from regretless.learners.logistic.state import LogisticState
 from regretless.theory.domains import Competition
 
 
-class OnlineLogisticRegression(OnlineClassifier):
+class OnlineLogisticRegression(GrowingClassifier):
     r"""Logistic regression on a stream, for two or more classes, on raw features. There is nothing to tune.
 
     Many members run side by side on rows that are standardised online, and their probabilities are mixed with weights
@@ -100,16 +99,6 @@ class OnlineLogisticRegression(OnlineClassifier):
     for implicit steps see key `implicit`, for AdaGrad key `adagrad`.
     """
 
-    state_: LogisticState
-    _constants: Constants
-    _settings: Settings
-    _encoder: Encoder
-    _open: bool  # whether labels never seen may come
-    _learned = ("_settings", "_encoder", "_open")
-    _inner_loop = "_run_slots"
-    _reads_tables = True
-    _fewest_classes = 0
-
     def __init__(
         self,
         classes: Any = None,
@@ -130,16 +119,11 @@ class OnlineLogisticRegression(OnlineClassifier):
         self.max_categories = max_categories
         self.on_bad_row = on_bad_row
 
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        return {"OnlineLogisticRegression": cls()}
+
     # ------------------------------------------------------------------ the start
-
-    @property
-    def _n_classes(self) -> int:  # type: ignore[override]
-        """The number of slots: the classes so far, and at least two."""
-        return max(2, int(self.classes_.size))
-
-    @property
-    def _slots(self) -> Slots:
-        return Slots(self._labels, self.state_.slots, self._open)
 
     def _begin(self, n_features: int) -> None:
         if not hasattr(self, "_encoder"):  # another learner holds this one, and has read rows and classes
@@ -198,19 +182,16 @@ class OnlineLogisticRegression(OnlineClassifier):
         state.check(self.state_, self._constants.members)
         self._slots.check()
 
-    # ------------------------------------------------------------------ the game
+    # ------------------------------------------------------------------ rows and labels in
 
-    def _play(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> tuple[Array, Array]:
+    def _open_block(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> PartPlay:
         with self._untouched_on_error():
             part = self._read(X, y, classes, sample_weight)
             K = max(2, self.classes_.size + len(part.arrivals))
             if part.arrivals or part.last_schema:  # refuse now what would be too large later
                 require_few(K, self._settings.max_classes)
                 self._settings.constants((part.last_schema or self._encoder.schema).width, K)
-        out = np.empty((len(part.block) if keep else 0, K))
-        self._play_part(part, out)
-        slots = slot_of_class(self.state_.slots, self.classes_.size)
-        return out[:, slots], part.targets.rows(slice(0, len(out)), K)[:, slots]
+        return PartPlay(part, np.empty((len(part.block) if keep else 0, K)), self._learn_segment, self._slot_of_class)
 
     def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Part:
         """Check and encode everything before any row is learned; in the first call, start the game."""
@@ -238,69 +219,6 @@ class OnlineLogisticRegression(OnlineClassifier):
             return validate.writable(X)
         return take_rows(self, X, first, self._settings.skips_bad_rows)
 
-    def _play_part(self, part: Part, out: Array) -> None:
-        """Play every row; `out` gets the log probabilities, one column per slot, unless it has no rows."""
-        for segment in part.segments():
-            if segment.schema is not None:
-                self._widen(segment.schema)
-            if segment.new_label:
-                self._meet_label(segment.rows, part, out)
-                listen()
-                continue
-            start, stop = segment.rows.start, segment.rows.stop
-            for begin in range(start, stop, at_once := self._rows_at_once()):
-                for some in stretches(min(at_once, stop - begin)):
-                    self._run_rows(slice(begin + some.start, begin + some.stop), part, out)
-
-    def _rows_at_once(self) -> int:
-        """How many rows are encoded at a time, which bounds the memory that they take."""
-        return max(1, min(BLOCK, ENTRIES // max(self._encoder.width, self.state_.slots.size)))
-
-    def _meet_label(self, row: slice, part: Part, out: Array) -> None:
-        """Play a row in which a label appears for the first time."""
-        taken, kept_for_it = self._slots.taken, reserve(float(self.state_.tally[ROWS]))
-        if taken >= 2:
-            self._add_slot(part.block.rows(row, self._encoder.schema))
-        self._meet_classes(self._slots.with_label(part.arrivals[row.start]))
-        self._run_rows(row, part, out, named=max(2, taken))
-        if taken >= 2:
-            self.state_.tally[LOSS] -= part.weight[row.start] * math.log(kept_for_it)
-
-    def _run_rows(self, some: slice, part: Part, out: Array, named: int | None = None) -> None:
-        """Play some rows. Where their label is new, `named` slots could have a class when they were forecast."""
-        K, before, weight = self.state_.slots.size, float(self.state_.tally[ROWS]), part.weight[some]
-        said, table = np.empty((len(weight), K)), part.block.rows(some, self._encoder.schema)
-        self._run_slots(table, part.targets.rows(some, K), weight, said, self._reserves and named is None)
-        self.bad_rows_ += int(np.count_nonzero(part.bad[some]))
-        if len(out):
-            write_forecasts(said, named or K, before, weight, out[some])
-
-    @property
-    def _reserves(self) -> bool:
-        """Whether a row keeps some probability for labels never seen."""
-        return self._open and self.classes_.size >= 2
-
-    def _run_slots(self, table: Array, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
-        run(tuple(self.state_), table, Y, weight, tuple(self._constants), reserves, out)
-
-    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        self._run_slots(X, Y, weight, out, reserves=False)
-
-    # ------------------------------------------------------------------ growth
-
-    def _add_slot(self, row: Array) -> None:
-        """Add a class that appears in this row."""
-        before, after = self._constants, self._settings.constants(self._encoder.width, self.state_.slots.size + 1)
-        self.state_ = state.add_class(self.state_, before.members, after.members, row)
-        self._constants = after
-
-    def _widen(self, schema: Schema) -> None:
-        """Add the columns of a grown schema."""
-        before, after = self._constants, self._settings.constants(schema.width, self.state_.slots.size)
-        seen = schema.rows_seen(self._encoder.schema, float(self.state_.tally[ROWS]))
-        self.state_ = state.add_columns(self.state_, before.members, after.members, schema.width, seen)
-        self._constants, self._encoder = after, self._encoder.with_schema(schema)
-
     # ------------------------------------------------------------------ forecasts
 
     def _forecast(self, X: Array, out: Array) -> None:
@@ -316,7 +234,7 @@ class OnlineLogisticRegression(OnlineClassifier):
         for begin in range(0, len(block), at_once):
             some = slice(begin, min(begin + at_once, len(block)))
             self._forecast(block.rows(some, self._encoder.schema), said[some])
-        return said.take(slot_of_class(self.state_.slots, self.classes_.size), axis=1)
+        return said.take(self._slot_of_class(), axis=1)
 
     def _require_class(self) -> None:
         if "state_" not in self.__dict__:  # check_is_fitted takes as long as the forecast
@@ -352,7 +270,7 @@ class OnlineLogisticRegression(OnlineClassifier):
         self._require_class()
         said = np.empty((1, self.state_.slots.size))
         self._forecast(row, said)
-        return said.take(slot_of_class(self.state_.slots, self.classes_.size), axis=1)
+        return said.take(self._slot_of_class(), axis=1)
 
     # ------------------------------------------------------------------ regret
 

@@ -29,7 +29,7 @@ from regretless.core.jit import kernel, summing_kernel
 from regretless.core.links import softmax
 from regretless.core.types import Array
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
-from regretless.learners.second_order.surrogate import Four, flush_one, fold_four, fold_one, four_pay, in_four, put_back
+from regretless.learners.second_order.surrogate import Four, end_fold, flush_one, fold_one, fold_row, four_pay, in_four
 
 CLOSE = 1e-6  # a Newton step that changes no difference of logits by more leaves an error of its square
 MOST_STEPS = 100
@@ -88,16 +88,13 @@ def run_margin(
 ) -> None:
     """`run` for two classes: one matrix, that of the margin.
 
-    `four` are the rows of P `in_four` or None, as in AIOLI's `run`; `forget` needs all of P in one array.
+    `four`: see `fold_row`; `forget` needs all of P in one array.
     """
     kappa, lam, rho = step
     v, u = np.empty(w.size), np.zeros(w.size)
     for t in range(X.shape[0]):
         c = weight[t]
-        if four is None:
-            m, _ = fold_one(P, u, w, X, t, v)
-        else:
-            m, _ = fold_four(P, four, u, w, X, t, v)
+        m, _ = fold_row(P, four, u, w, X, t, v)
         if rho < 1.0 and c != 0.0:
             forget(P, v, X, t, rho, 2.0 / lam)
         q = variance(v, X, t)
@@ -110,9 +107,7 @@ def run_margin(
         _, tanh = solve_margin(pulled, tanh_of_half(pulled), 0.5 * c * q)
         p = 0.5 + 0.5 * tanh
         learn(w, v, u, q, c * (Y[t, 1] - p), 0.5 * c * kappa * p * (1.0 - p))
-    if four is not None:
-        put_back(P, four)
-    flush_one(P, u)
+    end_fold(P, four, u)
 
 
 @summing_kernel

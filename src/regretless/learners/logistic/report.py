@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regretless.core.scores import BRIER, WRONG
-from regretless.core.scores import ROWS as SCORED
+from regretless.core.scores import N_SCORED, N_WRONG, TOTAL_BRIER
 from regretless.core.tally import LOSS, ROWS
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def describe(learner: OnlineLogisticRegression) -> str:
     """A table of rows, classes, log loss, errors, Brier score, calibration, certificate and the leading members."""
     state = learner.state_
     rows = max(float(state.tally[ROWS]), 1.0)
-    scored = max(float(state.scores[SCORED]), 1.0)
+    scored = max(float(state.scores[N_SCORED]), 1.0)
     n_classes = learner.classes_.size
     classes = ", ".join(map(str, learner.classes_[:MOST_CLASSES])) + (", ..." if n_classes > MOST_CLASSES else "")
     certificate = learner.regret_certificate()
@@ -35,8 +34,8 @@ def describe(learner: OnlineLogisticRegression) -> str:
         ("features", f"{learner.n_features_in_:,}"),
         ("classes", f"{n_classes} ({classes})"),
         ("log loss per row", f"{state.tally[LOSS] / rows:.4f}"),
-        ("errors", f"{state.scores[WRONG] / scored:.2%}"),
-        ("Brier score", f"{state.scores[BRIER] / scored:.4f}"),
+        ("errors", f"{state.scores[N_WRONG] / scored:.2%}"),
+        ("Brier score", f"{state.scores[TOTAL_BRIER] / scored:.4f}"),
         ("calibration error", f"{calibration_error(state.bins):.4f}"),
         (
             "regret",

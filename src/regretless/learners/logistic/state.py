@@ -10,8 +10,7 @@ import numpy as np
 
 from regretless.core import state_checks
 from regretless.core.errors import TooLarge
-from regretless.core.scores import ROWS as SCORED
-from regretless.core.scores import new_scores
+from regretless.core.scores import N_SCORED, new_scores
 from regretless.core.tally import ROWS, TALLIES
 from regretless.core.types import Array
 from regretless.learners.logistic import newton
@@ -131,7 +130,7 @@ def check(state: LogisticState, members: Members) -> None:
     state_checks.log_weights("log_weight", state.log_weight, mixed=False)
     state_checks.within("losses", state.losses, -state_checks.ROUNDING, math.inf)
     most = rows + state_checks.ROUNDING
-    state_checks.require(state.scores[SCORED] == rows, "scores count other rows")
+    state_checks.require(state.scores[N_SCORED] == rows, "scores count other rows")
     state_checks.within("scores", state.scores[1:], -state_checks.ROUNDING, 2.0 * most)
     state_checks.whole("bins", state.bins[:, 0], rows)
     state_checks.require(state.bins[:, 0].sum() == rows, "bins count other rows")

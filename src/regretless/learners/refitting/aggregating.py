@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -140,6 +140,10 @@ class AggregatingForecaster(RememberingClassifier):
         self.n_samples = n_samples
         self.smoothing = smoothing
         self.random_state = random_state
+
+    @classmethod
+    def _example(cls) -> Self:
+        return cls(method="langevin", n_samples=16)
 
     def _prepare(self, n_features: int, n_classes: int) -> AggregatingConstants:
         radius = validate.positive("radius", self.radius)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,15 +14,15 @@ from regretless.core.errors import BadRow, NoBound
 from regretless.core.interrupts import listen, pressed, uninterrupted
 from regretless.core.jit import kernel
 from regretless.core.learner import ONE, OnlineLearner
-from regretless.core.tally import ROWS
+from regretless.core.tally import ROWS, record
 from regretless.core.types import Array
 from regretless.learners.refitting.kernels import RBF, Kernel
 from regretless.learners.second_order import aioli, curvature
 from regretless.learners.second_order.aioli import AIOLIConstants
 from regretless.learners.second_order.algebra import dot
 from regretless.learners.second_order.learner import SurrogateClassifier
-from regretless.learners.second_order.rounding import SUMS, check_matrix
-from regretless.learners.second_order.surrogate import fours, start
+from regretless.learners.second_order.rounding import SUMS, charge, check_matrix
+from regretless.learners.second_order.surrogate import SurrogateState, start
 from regretless.theory import bounds
 from regretless.theory.domains import Ball, Competition
 
@@ -55,14 +54,24 @@ class FeatureState(NamedTuple):
     tally: Array
 
 
-@dataclass(frozen=True)
-class KernelConstants(AIOLIConstants):
-    """What the kernels read, and the kernel itself."""
+class KernelConstants(NamedTuple):
+    """The numbers of `AIOLI`, the kernel, and how it is approximated."""
 
+    radius: float
+    regularization: float
+    code: int  # of the curvature's name
+    number: float  # the curvature itself, if it is given as a number
+    feature_bound: float  # 0: each row uses its own norm
+    virtual_weight: float
     kernel: Kernel
     approximation: str
     budget: int
     seed: int
+
+    @property
+    def of_aioli(self) -> AIOLIConstants:
+        """The numbers that the kernels of AIOLI read."""
+        return AIOLIConstants(*self[:6])
 
 
 class KernelAIOLI(SurrogateClassifier):
@@ -172,10 +181,9 @@ class KernelAIOLI(SurrogateClassifier):
         return 1.0 / radius**2
 
     def _prepare(self, n_features: int, n_classes: int) -> KernelConstants:
-        shared = super()._prepare(n_features, n_classes)
         kernel = Kernel.of(self.kernel, self.gamma, self.degree, self.coef0, n_features)
         return KernelConstants(
-            **vars(shared),
+            *self._shared_constants(n_classes),
             virtual_weight=validate.positive("virtual_weight", self.virtual_weight, zero=True),
             kernel=kernel,
             approximation=self.approximation,
@@ -360,28 +368,13 @@ class KernelAIOLI(SurrogateClassifier):
         c = self._constants
         features = self._features(state, X, weight)
         accumulate(state.moment, features, weight)
-        aioli.run(
-            state.P,
-            state.w,
-            state.tally,
-            features,
-            Y,
-            weight,
-            c.regularization,
-            c.radius,
-            c.code,
-            c.number,
-            c.feature_bound,
-            c.virtual_weight,
-            fours(state.P, state.tally, X.shape[0]),
-            out,
-        )
+        aioli.run(SurrogateState(state.P, state.w, state.tally), features, Y, weight, c.of_aioli, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
         c, state = self._constants, self.state_
         if isinstance(state, FeatureState):
             features = self._features(state, X, np.zeros(X.shape[0]))
-            aioli.forecast_block(state.P, state.w, state.tally, features, c.virtual_weight, out)
+            aioli.forecast_block(SurrogateState(state.P, state.w, state.tally), features, c.of_aioli, out)
             return
         h = np.empty(state.alpha.size)
         for t, square in enumerate(c.kernel.squares(X)):
@@ -409,7 +402,8 @@ class KernelAIOLI(SurrogateClassifier):
             bend, step, growth, terms = aioli.lengths(q, a, T, y, kap, weight[t])
             # a variance that is but rounding teaches nothing; its mass counts, so that no promise is made from then on
             update(triangle, roots, alpha, h, n, q, lam, bend if q > 0.0 else 0.0, step if q > 0.0 else 0.0)
-            aioli.count(tally, weight[t], loss, m, growth, terms, square, bend * square / lam, step * step * q)
+            record(tally, weight[t], weight[t] * loss, growth, size)
+            charge(tally, bend * square / lam, step * step * q, weight[t] * (aioli.LOG_2 + abs(m)) + terms)
             n += 1
             if pressed():
                 parts = rows[:n], roots[:n], triangle[: n * (n + 1) // 2], alpha[:n], tally

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from threading import get_ident
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy import ndarray
@@ -14,14 +13,15 @@ from regretless.core import validate
 from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.learner import FLOAT
 from regretless.core.links import softmax_of_two
+from regretless.core.setting import Setting
 from regretless.core.tally import record
 from regretless.core.turns import WRITER, takes_its_turn, turn_of
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
 from regretless.learners.second_order.algebra import dot
-from regretless.learners.second_order.curvature import kappa
+from regretless.learners.second_order.curvature import kappa, kappa_of
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
-from regretless.learners.second_order.learner import Constants, SurrogateClassifier
+from regretless.learners.second_order.learner import SurrogateClassifier
 from regretless.learners.second_order.panels import coefficients, look_at_one
 from regretless.learners.second_order.roots import shrink
 from regretless.learners.second_order.rounding import (
@@ -38,13 +38,14 @@ from regretless.learners.second_order.rounding import (
 )
 from regretless.learners.second_order.surrogate import (
     Four,
+    SurrogateState,
+    end_fold,
     flush_one,
-    fold_four,
-    fold_one,
-    fours,
+    fold_row,
+    four_pay,
+    in_four,
     look_one,
     product_one,
-    put_back,
 )
 from regretless.theory import bounds
 from regretless.theory.domains import Ball, Competition
@@ -52,10 +53,14 @@ from regretless.theory.domains import Ball, Competition
 LOG_2 = math.log(2.0)
 
 
-@dataclass(frozen=True)
-class AIOLIConstants(Constants):
-    """The numbers the kernels read."""
+class AIOLIConstants(NamedTuple):
+    """The numbers that the kernels read."""
 
+    radius: float
+    regularization: float
+    code: int  # of the curvature's name
+    number: float  # the curvature itself, if it is given as a number
+    feature_bound: float  # 0: each row uses its own norm
     virtual_weight: float
 
 
@@ -133,6 +138,12 @@ class AIOLI(SurrogateClassifier):
         self.feature_bound = feature_bound
         self.precision = precision
 
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        B = setting.radius
+        two = setting.n_classes == 2
+        return {"AIOLI": cls(radius=B), "AIOLI, a = 1/2": cls(radius=B, virtual_weight=0.5)} if two else {}
+
     def _default_regularization(self, radius: float) -> float:
         return 1.0 / radius**2
 
@@ -146,19 +157,14 @@ class AIOLI(SurrogateClassifier):
         return bounds.aioli(**self._theorem(n), virtual_weight=self._constants.virtual_weight)
 
     def _prepare(self, n_features: int, n_classes: int) -> AIOLIConstants:
-        shared = super()._prepare(n_features, n_classes)
         a = validate.positive("virtual_weight", self.virtual_weight, zero=True)
-        return AIOLIConstants(**vars(shared), virtual_weight=a)
+        return AIOLIConstants(*self._shared_constants(n_classes), virtual_weight=a)
 
     _learned = ("_numbers",)
 
     def _begin(self, n_features: int) -> None:
         super()._begin(n_features)
-        c = self._constants
-        largest = min(self._largest) ** 2
-        self._numbers = np.array(
-            [c.regularization, c.radius, c.code, c.number, c.feature_bound, c.virtual_weight, largest]
-        )
+        self._numbers = np.array([*self._constants, min(self._largest) ** 2])
 
     # For one row Python is what takes time. A plain row (`is_plain_row`, without the call) is learned and forecast by
     # one compiled call; what is not plain, or not good, goes the long way, which knows the errors. So does what has to
@@ -202,20 +208,16 @@ class AIOLI(SurrogateClassifier):
         return super().predict_proba_one(x)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        c = self._constants
-        numbers = (c.regularization, c.radius, c.code, c.number, c.feature_bound, c.virtual_weight)
-        P, w, tally = self.state_
-
-        def row_by_row(t: slice) -> None:
-            run(P, w, tally, X[t], Y[t], weight[t], *numbers, fours(P, tally, len(X[t])), out[t])
-
-        def by_panel(t: slice, panel: panels.Panel) -> int:
-            return run_panel(panel, tally, Y[t], weight[t], *numbers, out[t])
-
-        panels.play(self.state_, X, row_by_row, by_panel)
+        state, c = self.state_, self._constants
+        panels.play(
+            state,
+            X,
+            row_by_row=lambda t: run(state, X[t], Y[t], weight[t], c, out[t]),
+            by_panel=lambda t, panel: run_panel(panel, state.tally, Y[t], weight[t], c, out[t]),
+        )
 
     def _forecast(self, X: Array, out: Array) -> None:
-        forecast_block(*self.state_, X, self._constants.virtual_weight, out)
+        forecast_block(self.state_, X, self._constants, out)
 
 
 @inlined_kernel
@@ -257,59 +259,45 @@ def move(w: Array, v: Array, u: Array, q: float, c: float, step: float) -> None:
         u[i] = root * v[i]
 
 
-@inlined_kernel
-def count(
-    tally: Array,
-    weight: float,
-    loss: float,
-    m: float,
-    growth: float,
-    terms: float,
-    square: float,
-    mass: float,
-    shift: float,
-) -> None:
-    """Add a row to all sums."""
-    record(tally, weight, weight * loss, growth, math.sqrt(square))
-    charge(tally, mass, shift, weight * (LOG_2 + abs(m)) + terms)
+@kernel
+def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> None:
+    """The game over a block: forecast, see the label, lose, update."""
+    P, _, tally = state
+    done = 0
+    if tally[ROOT] == 0.0:
+        if four_pay(P.shape[0], X.shape[0]):
+            done = run_rows(state, X, Y, weight, constants, in_four(P), out)
+        else:
+            done = run_rows(state, X, Y, weight, constants, None, out)
+    if done < X.shape[0]:
+        if tally[ROOT] == 0.0:
+            begin_root(P, tally)
+        run_by_root(state, X[done:], Y[done:], weight[done:], constants, out[done:])
 
 
 @kernel
-def run(
-    P: Array,
-    w: Array,
-    tally: Array,
+def run_rows(
+    state: SurrogateState,
     X: Array,
     Y: Array,
     weight: Array,
-    lam: float,
-    radius: float,
-    code: int,
-    number: float,
-    feature_bound: float,
-    a: float,
+    constants: AIOLIConstants,
     four: Four | None,
     out: Array,
-) -> None:
-    """The game over a block: forecast, see the label, suffer the loss, update. `four` are P's rows `in_four`, or None,
-    which is known when this is compiled: there are two machines, and neither knows of the other.
-    """
-    if tally[ROOT] != 0.0:
-        run_by_root(P, w, tally, X, Y, weight, lam, radius, code, number, feature_bound, a, out, 0)
-        return
-    v, u, most, per_square = np.empty(w.size), np.zeros(w.size), most_mass(P), 1.0 / lam
+) -> int:
+    """The rows as far as P has digits for them; returns how many. `four`: see `fold_row`."""
+    P, w, tally = state
+    a, per_square = constants.virtual_weight, 1.0 / constants.regularization
+    v, u, most = np.empty(w.size), np.zeros(w.size), most_mass(P)
     all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
     done = X.shape[0]
     for t in range(X.shape[0]):
-        if four is None:
-            m, square = fold_one(P, u, w, X, t, v)
-        else:
-            m, square = fold_four(P, four, u, w, X, t, v)
+        m, square = fold_row(P, four, u, w, X, t, v)
         tanh = tanh_of_half(m)  # here, so that the processor is done with it when v is there
         q = look_one(v, X, t)
         margin, T = solve_margin(m, tanh, 0.5 * a * q)
         size = math.sqrt(square)
-        kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
+        kap = kappa_of(constants, size, 0.5, 2)
         out[t, 0] = -0.5 * margin
         out[t, 1] = 0.5 * margin
         if weight[t] == 0.0:
@@ -327,40 +315,25 @@ def run(
         all_mass = mass
         shift += step * step * q
         energy += weight[t] * (LOG_2 + abs(m)) + terms
-    if four is not None:
-        put_back(P, four)
-    flush_one(P, u)
+    end_fold(P, four, u)
     tally[MASS], tally[SHIFT], tally[ENERGY] = all_mass, at_most(shift), at_most(energy)
-    if done < X.shape[0]:
-        begin_root(P, tally)
-        run_by_root(P, w, tally, X, Y, weight, lam, radius, code, number, feature_bound, a, out, done)
+    return done
 
 
 @kernel
 def run_by_root(
-    S: Array,
-    w: Array,
-    tally: Array,
-    X: Array,
-    Y: Array,
-    weight: Array,
-    lam: float,
-    radius: float,
-    code: int,
-    number: float,
-    feature_bound: float,
-    a: float,
-    out: Array,
-    first: int,
+    state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array
 ) -> None:
-    """The same from row `first` on where S is a root of P."""
+    """The same once P's array holds a root S of it."""
+    S, w, tally = state
+    a, lam = constants.virtual_weight, constants.regularization
     f = np.empty(w.size)
-    for t in range(first, X.shape[0]):
+    for t in range(X.shape[0]):
         m, square = product_one(S, w, X, t, f)
         q = dot(f, f)
         margin, T = forecast(m, q, a)
         size = math.sqrt(square)
-        kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
+        kap = kappa_of(constants, size, 0.5, 2)
         out[t, 0] = -0.5 * margin
         out[t, 1] = 0.5 * margin
         if weight[t] == 0.0:
@@ -369,29 +342,19 @@ def run_by_root(
         c, step, growth, terms = lengths(q, a, T, y, kap, weight[t])
         shrink(S, w, X[t], f, q, c, step)
         note_jump(tally, w.size, c * q, c * square / lam)
-        count(tally, weight[t], log_loss(margin, T, y), m, growth, terms, square, c * square / lam, step * step * q)
+        record(tally, weight[t], weight[t] * log_loss(margin, T, y), growth, size)
+        charge(tally, c * square / lam, step * step * q, weight[t] * (LOG_2 + abs(m)) + terms)
         watch(S, tally)
 
 
 @kernel
-def run_panel(
-    panel: panels.Panel,
-    tally: Array,
-    Y: Array,
-    weight: Array,
-    lam: float,
-    radius: float,
-    code: int,
-    number: float,
-    feature_bound: float,
-    a: float,
-    out: Array,
-) -> int:
-    """The same in coefficients of a panel's rows; returns the rows played, which P has digits for.
+def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> int:
+    """The same in coefficients of a panel's rows; returns the number of rows that P has digits for.
 
-    Written out a second time, and for one row in `learn_row`: a function with these arrays, inlined or called, would
-    cost `run` a quarter more at d = 20.
+    The loop is written out here, in `run_by_root` and for one row in `learn_row`: one function with all these arrays,
+    inlined or called, makes `run_rows` a quarter slower at d = 20.
     """
+    a, lam = constants.virtual_weight, constants.regularization
     C = np.empty((1, panel.omega.size))
     for t in range(weight.size):
         coefficients(panel, t, C)
@@ -399,7 +362,7 @@ def run_panel(
         m, q, square = look_at_one(panel, t, c)
         margin, T = forecast(m, q, a)
         size = math.sqrt(square)
-        kap = kappa(code, number, 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
+        kap = kappa_of(constants, size, 0.5, 2)
         out[t, 0] = -0.5 * margin
         out[t, 1] = 0.5 * margin
         if weight[t] == 0.0:
@@ -411,25 +374,27 @@ def run_panel(
             return t
         move(w, c, u, q, bend, step)
         note_jump(tally, panel.size, bend * q, mass)
-        count(tally, weight[t], log_loss(margin, T, y), m, growth, terms, square, mass, step * step * q)
+        record(tally, weight[t], weight[t] * log_loss(margin, T, y), growth, size)
+        charge(tally, mass, step * step * q, weight[t] * (LOG_2 + abs(m)) + terms)
     return weight.size
 
 
 @kernel
-def forecast_block(P: Array, w: Array, tally: Array, X: Array, a: float, out: Array) -> None:
+def forecast_block(state: SurrogateState, X: Array, constants: AIOLIConstants, out: Array) -> None:
     """The forecasts of a block of rows, all from the same state."""
+    P, w, tally = state
     v = np.empty(w.size)
     for t in range(X.shape[0]):
         m, _ = product_one(P, w, X, t, v)
         q = look_one(v, X, t) if tally[ROOT] == 0.0 else dot(v, v)
-        margin, _ = forecast(m, q, a)
+        margin, _ = forecast(m, q, constants.virtual_weight)
         out[t, 0] = -0.5 * margin
         out[t, 1] = 0.5 * margin
 
 
 # One row by one call from Python, which costs about 80 ns for each of its arguments: so `numbers` is one array, the
 # learner's constants and the largest |x|^2, and what can be made here is made here.
-LAM, RADIUS, CODE, NUMBER, BOUND, VIRTUAL, LARGEST = range(7)
+RADIUS, LAM, CODE, NUMBER, BOUND, VIRTUAL, LARGEST = range(7)
 
 
 @kernel

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -117,6 +118,13 @@ def kappa(code: int, number: float, C: float, K: int) -> float:
     if code == FOLKLORE:
         return 1.0 / (C + 0.5 * math.log(K))
     return number
+
+
+@inlined_kernel
+def kappa_of(constants: Any, size: float, logits_per_weight: float, K: int) -> float:
+    """`kappa` of a row of norm `size`, by the constants of a learner: the declared bound on rows counts, if any."""
+    bound = constants.feature_bound if constants.feature_bound > 0.0 else size
+    return kappa(constants.code, constants.number, logits_per_weight * constants.radius * bound, K)
 
 
 def proved(code: int, number: float, C: float, K: int) -> bool:

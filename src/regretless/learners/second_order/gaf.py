@@ -3,47 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from regretless.core import validate
 from regretless.core.errors import NoBound
-from regretless.core.jit import kernel
-from regretless.core.links import softmax
-from regretless.core.tally import ROWS, record
+from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
-from regretless.learners.second_order.algebra import Work, distance, dot, trace, workspace
-from regretless.learners.second_order.curvature import kappa
-from regretless.learners.second_order.expectation import (
-    fresh_points,
-    over_points,
-    sobol_points,
-    three_classes,
-    two_classes,
+from regretless.learners.second_order.expectation import sobol_points
+from regretless.learners.second_order.learner import SurrogateClassifier
+from regretless.learners.second_order.multiclass import (
+    MONTE_CARLO,
+    QUADRATURE,
+    SOBOL,
+    MulticlassConstants,
+    Sampling,
+    forecast_block,
+    run,
+    run_panel,
 )
-from regretless.learners.second_order.forecasts import solve_logits
-from regretless.learners.second_order.learner import Constants, SurrogateClassifier
-from regretless.learners.second_order.panels import coefficients, look_at, variance
-from regretless.learners.second_order.rounding import MASS, ROOT, begin_root, charge, most_mass, note_jump, watch
-from regretless.learners.second_order.surrogate import apply, apply_to_root, flush, fold, helmert, look, product, weigh
+from regretless.learners.second_order.surrogate import helmert
 from regretless.theory import bounds
 from regretless.theory.domains import Ball, Competition
 
-QUADRATURE, SOBOL, MONTE_CARLO = range(3)
 MOST_SAMPLES = 1 << 20
 METHODS = {"quadrature": QUADRATURE, "sobol": SOBOL, "monte-carlo": MONTE_CARLO}
-
-
-@dataclass(frozen=True)
-class GAFConstants(Constants):
-    """The numbers the kernels read: those of every surrogate classifier, then the expectation's."""
-
-    method: int
-    points: Array
-    seed: int
-    mu: float
 
 
 class GAF(SurrogateClassifier):
@@ -102,7 +88,7 @@ class GAF(SurrogateClassifier):
     .. [GAF] Jézéquel, Gaillard and Rudi (2021), key `gaf` of REFERENCES.bib. Errata that matter here: docs/errata.md.
     """
 
-    _constants: GAFConstants
+    _constants: MulticlassConstants
 
     def __init__(
         self,
@@ -128,6 +114,10 @@ class GAF(SurrogateClassifier):
         self.feature_bound = feature_bound
         self.precision = precision
 
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        return {"GAF": cls(radius=setting.radius)}
+
     @property
     def competes_with(self) -> Competition:
         """The best matrix in a Frobenius ball, under the log loss."""
@@ -135,22 +125,21 @@ class GAF(SurrogateClassifier):
 
     def regret_bound(self, n: int | None = None) -> float:
         """Theorem 1, with R the largest row so far (or `feature_bound`); for exact expectations."""
-        theorem = self._theorem(n)
-        if self._constants.method != QUADRATURE:
+        theorem, sampling = self._theorem(n), self._constants.sampling
+        assert sampling is not None
+        if sampling.method != QUADRATURE:
             raise NoBound(
                 "the theorem is about exact expectations; with independent samples the text's Proposition 3 holds with "
                 "high probability (regretless.bounds.gaf_sampled). "
                 'expectation="quadrature" is exact for two and three classes.'
             )
-        return bounds.gaf(**theorem, n_classes=self._n_classes, smoothing=self._constants.mu)
+        return bounds.gaf(**theorem, n_classes=self._n_classes, smoothing=sampling.mu)
 
-    def _prepare(self, n_features: int, n_classes: int) -> GAFConstants:
-        shared = super()._prepare(n_features, n_classes)
-        method, points, seed = self._prepare_sampling(n_classes)
-        return GAFConstants(**vars(shared), method=method, points=points, seed=seed, mu=self._mu(n_classes))
+    def _prepare(self, n_features: int, n_classes: int) -> MulticlassConstants:
+        shared = self._shared_constants(n_classes)
+        return MulticlassConstants(*shared, H=helmert(n_classes), sampling=self._sampling(n_classes))
 
-    def _prepare_sampling(self, n_classes: int) -> tuple[int, Array, int]:
-        """The method, its points and its seed."""
+    def _sampling(self, n_classes: int) -> Sampling:
         method = self.expectation
         if method == "auto":
             method = "quadrature" if n_classes <= 3 else "sobol"
@@ -166,7 +155,7 @@ class GAF(SurrogateClassifier):
         points = np.zeros((int(self.n_samples), n_classes - 1))
         if method == "sobol":
             points = sobol_points(int(self.n_samples), n_classes - 1, int(self.random_state))
-        return METHODS[method], points, int(self.random_state)
+        return Sampling(METHODS[method], points, int(self.random_state), self._mu(n_classes))
 
     def _mu(self, n_classes: int) -> float:
         if self.smoothing == "theory":
@@ -183,200 +172,21 @@ class GAF(SurrogateClassifier):
         return mu
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        c, H = self._constants, helmert(self._n_classes)
-        points = c.points.copy()  # fresh draws are written into it, and copies of a learner share its constants
-        numbers = (H, c.regularization, c.radius, c.code, c.number, c.feature_bound, c.method, points, c.seed, c.mu)
-        P, w, tally = self.state_
-
-        def row_by_row(t: slice) -> None:
-            run(P, w, tally, X[t], Y[t], weight[t], *numbers, out[t])
-
-        def by_panel(t: slice, panel: panels.Panel) -> int:
-            return run_panel(panel, tally, Y[t], weight[t], *numbers, out[t])
-
-        panels.play(self.state_, X, row_by_row, by_panel)
+        state, c = self.state_, self._own_points()
+        panels.play(
+            state,
+            X,
+            row_by_row=lambda t: run(state, X[t], Y[t], weight[t], c, out[t]),
+            by_panel=lambda t, panel: run_panel(panel, state.tally, Y[t], weight[t], c, out[t]),
+        )
 
     def _forecast(self, X: Array, out: Array) -> None:
+        forecast_block(self.state_, X, self._own_points(), out)
+
+    def _own_points(self) -> MulticlassConstants:
+        """The constants with a copy of the points: kernels write fresh draws into them, and copies of a learner share
+        its constants.
+        """
         c = self._constants
-        points = c.points.copy()  # as above
-        forecast_block(*self.state_, X, helmert(self._n_classes), c.method, points, c.seed, c.mu, out)
-
-
-@kernel
-def forecast(work: Work, H: Array, method: int, points: Array, seed: int, round_: int, mu: float, log_p: Array) -> None:
-    """log of (1 - mu) E softmax(N(m, Q/2)) + mu/K. (The text's Algorithm 1 prints Q for Q/2: docs/errata.md.)"""
-    m, Q, Sigma = work.m, work.Q, work.S
-    K = m.size
-    for a in range(K):
-        for b in range(K):
-            Sigma[a, b] = 0.5 * Q[a, b]
-    if method == QUADRATURE and K == 2:
-        two_classes(m, Sigma, log_p)
-    elif method == QUADRATURE:
-        three_classes(m, Sigma, H, log_p)
-    else:
-        if method == MONTE_CARLO:
-            fresh_points(seed, round_, points)
-        over_points(m, Sigma, H, points, log_p)
-    if mu > 0.0:
-        for a in range(K):
-            log_p[a] = math.log((1.0 - mu) * math.exp(log_p[a]) + mu / K)
-
-
-@kernel
-def after_label(work: Work, y: Array, weight: float) -> None:
-    """Where the leader stands once the true loss of the row is added.
-
-    z = m - (weight Q/2)(softmax(z) - y), and e = z - m up to a constant. (The text's Algorithm 1 uses the point
-    before: docs/errata.md.)
-    """
-    m, e, z, p, Q, wQ = work.m, work.e, work.z, work.p, work.Q, work.S
-    K = m.size
-    for a in range(K):
-        e[a] = m[a]
-        for b in range(K):
-            wQ[a, b] = weight * Q[a, b]
-            e[a] += 0.5 * wQ[a, b] * y[b]
-    solve_logits(e, wQ, z, p, work)
-    distance(z, m, e)
-
-
-@kernel
-def meet(
-    size: float,
-    n_weights: int,
-    tally: Array,
-    y: Array,
-    weight: float,
-    lam: float,
-    kap: float,
-    digits: tuple[float, float, float],
-    H: Array,
-    method: int,
-    points: Array,
-    seed: int,
-    mu: float,
-    work: Work,
-    log_p: Array,
-) -> bool:
-    """One row: forecast, see the label, suffer the loss, weigh its quadratic. False: see FOLKLORE's."""
-    forecast(work, H, method, points, seed, int(tally[ROWS]), mu, log_p)
-    if weight == 0.0:
-        return True
-    suffered = -dot(y, log_p)
-    after_label(work, y, weight)
-    at_point = softmax(work.z, work.p) - dot(y, work.z)
-    growth, terms, mass, shift = weigh(y, kap, weight, size * size, lam, work)
-    if tally[MASS] + mass > digits[0] or weight * kap * digits[2] > digits[1]:
-        return False
-    if tally[ROOT] != 0.0:
-        note_jump(tally, n_weights, weight * kap * trace(work.Q), mass)
-    record(tally, weight, weight * suffered, growth + weight * (suffered - at_point), size)
-    charge(tally, mass, shift, weight * math.log(y.size) + terms)
-    return True
-
-
-@kernel
-def run(
-    P: Array,
-    w: Array,
-    tally: Array,
-    X: Array,
-    Y: Array,
-    weight: Array,
-    H: Array,
-    lam: float,
-    radius: float,
-    code: int,
-    number: float,
-    feature_bound: float,
-    method: int,
-    points: Array,
-    seed: int,
-    mu: float,
-    out: Array,
-) -> None:
-    """The game over a block."""
-    K, r = H.shape
-    V, U, work = np.empty((r, w.size)), np.zeros((r, w.size)), workspace(K)
-    f, phi, root = np.empty(w.size), np.empty(w.size), tally[ROOT] != 0.0
-    most = math.inf if root else most_mass(P)
-    t = 0
-    while t < X.shape[0]:
-        if root:
-            product(P, X[t], V)
-        else:
-            fold(P, U, X[t], V)
-        size = look(V, w, X[t], H, root, work)
-        kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), K)
-        digits = (most, math.inf, 0.0)
-        if not meet(size, w.size, tally, Y[t], weight[t], lam, kap, digits, H, method, points, seed, mu, work, out[t]):
-            begin_root(P, tally)  # the last row's update is in it
-            root, most = True, math.inf
-            continue
-        if weight[t] == 0.0:
-            U[:] = 0.0
-        elif root:
-            apply_to_root(P, V, w, X[t], kap, weight[t], H, f, phi, work)
-            watch(P, tally)
-        else:
-            apply(V, w, U, H, work)
-        t += 1
-    if not root:
-        flush(P, U)
-
-
-@kernel
-def run_panel(
-    panel: panels.Panel,
-    tally: Array,
-    Y: Array,
-    weight: Array,
-    H: Array,
-    lam: float,
-    radius: float,
-    code: int,
-    number: float,
-    feature_bound: float,
-    method: int,
-    points: Array,
-    seed: int,
-    mu: float,
-    out: Array,
-) -> int:
-    """The same in coefficients of a panel's rows; returns the rows played, which there are digits for."""
-    K, r = H.shape
-    C, work = np.empty((r, panel.omega.size)), workspace(K)
-    for t in range(weight.size):
-        coefficients(panel, t, C)
-        size = look_at(panel, t, C, H, work)
-        kap = kappa(code, number, radius * (feature_bound if feature_bound > 0.0 else size), K)
-        digits = (panel.most_mass, panel.most_growth, variance(panel, t, r))
-        if not meet(
-            size, panel.size, tally, Y[t], weight[t], lam, kap, digits, H, method, points, seed, mu, work, out[t]
-        ):
-            return t
-        if weight[t] != 0.0:
-            apply(C, panel.omega, panel.U[t * r : (t + 1) * r], H, work)
-    return weight.size
-
-
-@kernel
-def forecast_block(
-    P: Array,
-    w: Array,
-    tally: Array,
-    X: Array,
-    H: Array,
-    method: int,
-    points: Array,
-    seed: int,
-    mu: float,
-    out: Array,
-) -> None:
-    """The forecasts of a block of rows, all from the same state."""
-    V, work = np.empty((H.shape[1], w.size)), workspace(H.shape[0])
-    for t in range(X.shape[0]):
-        product(P, X[t], V)
-        look(V, w, X[t], H, tally[ROOT] != 0.0, work)
-        forecast(work, H, method, points, seed, int(tally[ROWS]), mu, out[t])
+        assert c.sampling is not None
+        return c._replace(sampling=c.sampling._replace(points=c.sampling.points.copy()))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,9 +20,8 @@ from regretless.learners.second_order.surrogate import SurrogateState, check, me
 PRECISIONS = ("double", "single")
 
 
-@dataclass(frozen=True)
-class Constants:
-    """The numbers a surrogate kernel reads."""
+class Constants(NamedTuple):
+    """The numbers that the kernels of every surrogate classifier read; each learner adds its own."""
 
     radius: float
     regularization: float
@@ -41,7 +39,7 @@ class SurrogateClassifier(OnlineClassifier):
     feature_bound: float | None
     precision: str = "double"
     state_: SurrogateState
-    _constants: Constants
+    _constants: Any  # the fields of `Constants`, and those of the learner
     _one_step = True
     # Comparators reach logits of size C = radius |x| times this: 1/2 where the weights give the margin z_1 - z_0.
     _logits_per_weight: ClassVar[float] = 1.0
@@ -54,7 +52,11 @@ class SurrogateClassifier(OnlineClassifier):
     def _default_regularization(self, radius: float) -> float:
         raise ValueError(f"regularization=None: {type(self).__name__} has no default of the theory's; give a number.")
 
-    def _prepare(self, n_features: int, n_classes: int) -> Constants:
+    def _prepare(self, n_features: int, n_classes: int) -> Any:
+        """The validated constants. A learner with more of them extends this."""
+        return self._shared_constants(n_classes)
+
+    def _shared_constants(self, n_classes: int) -> Constants:
         radius = validate.positive("radius", self.radius)
         bound = 0.0 if self.feature_bound is None else validate.positive("feature_bound", self.feature_bound)
         lam = self._default_regularization(radius) if self.regularization is None else self.regularization

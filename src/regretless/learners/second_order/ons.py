@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +14,7 @@ from regretless.core.interrupts import listen, uninterrupted
 from regretless.core.jit import kernel
 from regretless.core.learner import OnlineClassifier
 from regretless.core.links import softmax
+from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
@@ -50,14 +50,14 @@ class ONSState(NamedTuple):
     tally: Array  # the sums of tally.py and rounding.py, and the Newton terms
 
 
-@dataclass(frozen=True)
-class ONSConstants:
-    """The numbers the kernels read."""
+class ONSConstants(NamedTuple):
+    """The numbers that the kernels read."""
 
     radius: float
     gamma: float
     epsilon: float
     feature_bound: float  # 0: not declared
+    H: Array  # from weights to logits: `basis(K)`
 
 
 class ONS(OnlineClassifier):
@@ -125,6 +125,13 @@ class ONS(OnlineClassifier):
         self.epsilon = epsilon
         self.feature_bound = feature_bound
 
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        field = {"ONS": cls(radius=setting.radius, feature_bound=setting.feature_bound)}
+        if setting.n_features * (setting.n_classes - 1) <= 200:  # its projections cost the cube of this
+            field["ONS, gamma = 1/4"] = cls(radius=setting.radius, gamma=0.25, epsilon=1.0)
+        return field
+
     def _prepare(self, n_features: int, n_classes: int) -> ONSConstants:
         B = validate.positive("radius", self.radius)
         R = 1.0 if self.feature_bound is None else validate.positive("feature_bound", self.feature_bound)
@@ -140,6 +147,7 @@ class ONS(OnlineClassifier):
             gamma=gamma,
             epsilon=validate.positive("epsilon", epsilon),
             feature_bound=0.0 if self.feature_bound is None else R,
+            H=basis(n_classes),
         )
 
     def _start(self, n_features: int, n_classes: int) -> ONSState:
@@ -228,11 +236,9 @@ class ONS(OnlineClassifier):
         return panels.least_rows(self.state_.w.size)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        c = self._constants
-        numbers = (basis(self._n_classes), c.radius, c.gamma, c.epsilon)
         by_panels = panels.pays(self.state_.w.size, X.shape[0]) and not self.state_.tally[ROOT]
         play = run_in_panels if by_panels else run
-        play(*self.state_, X, Y, weight, *numbers, out)
+        play(self.state_, X, Y, weight, self._constants, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
         self._forecast_by(self.state_.w, X, out)
@@ -241,7 +247,7 @@ class ONS(OnlineClassifier):
         return self.state_.w
 
     def _forecast_by(self, weights: Array, X: Any, out: Array) -> None:
-        forecast_block(weights, X, basis(self._n_classes), out)
+        forecast_block(weights, X, self._constants.H, out)
 
 
 def gradient_bound(R: float, n_classes: int) -> float:
@@ -291,21 +297,13 @@ def step_lengths(q: float, ahead: float, weight: float, gamma: float) -> tuple[f
 
 @kernel
 def update(
-    P: Array,
-    w: Array,
-    leader: Array,
-    tally: Array,
-    U: Array,
-    g: Array,
-    V: Array,
-    weight: float,
-    radius: float,
-    gamma: float,
-    epsilon: float,
+    state: ONSState, U: Array, g: Array, V: Array, weight: float, constants: ONSConstants
 ) -> tuple[float, float]:
     """One Newton step from gradient g and V = P g (or S^T g where S is a root of P), and the certificate's leader;
     returns the growth of its two sums.
     """
+    P, w, leader, tally = state
+    radius, gamma, epsilon = constants.radius, constants.gamma, constants.epsilon
     v, root = V[0], tally[ROOT] != 0.0
     q = dot(v, v) if root else dot(g, v)
     step, leader_step, length, growth, newton = step_lengths(q, dot(g, leader) - dot(g, w), weight, gamma)
@@ -347,21 +345,10 @@ def slopes(z: Array, y: Array, H: Array, p: Array, s: Array) -> float:
 
 
 @kernel
-def run(
-    P: Array,
-    w: Array,
-    leader: Array,
-    tally: Array,
-    X: Array,
-    Y: Array,
-    weight: Array,
-    H: Array,
-    radius: float,
-    gamma: float,
-    epsilon: float,
-    out: Array,
-) -> None:
-    """The game over a block: forecast, see the label, suffer the loss, update."""
+def run(state: ONSState, X: Array, Y: Array, weight: Array, constants: ONSConstants, out: Array) -> None:
+    """The game over a block: forecast, see the label, lose, update."""
+    P, w, _, tally = state
+    H, epsilon = constants.H, constants.epsilon
     K, r = H.shape
     d = X.shape[1]
     V, U = np.empty((1, w.size)), np.zeros((1, w.size))
@@ -382,7 +369,7 @@ def run(
             fold(P, U, g, V)
         else:
             product(P, g, V)
-        growth, newton = update(P, w, leader, tally, U, g, V, weight[t], radius, gamma, epsilon)
+        growth, newton = update(state, U, g, V, weight[t], constants)
         record(tally, weight[t], weight[t] * loss, growth, norm(x))
         charge(tally, 0.0, 0.0, weight[t] * (math.log(K) + abs(z[0])) + abs(growth))
         tally[NEWTON] += newton
@@ -392,67 +379,56 @@ def run(
         flush(P, U)
 
 
-def run_in_panels(
-    P: Array,
-    w: Array,
-    leader: Array,
-    tally: Array,
-    X: Array,
-    Y: Array,
-    weight: Array,
-    H: Array,
-    radius: float,
-    gamma: float,
-    epsilon: float,
-    out: Array,
-) -> None:
+class LeaderPanel(NamedTuple):
+    """What a panel knows beside `panels.Panel`: the leader, and the products that give |w| after every step."""
+
+    m0: Array  # (b, r): the leader's W x at the start
+    steps: Array  # (b r,): the leader's steps, as omega is of w
+    VV: Array  # products of the rows of V_0 with each other
+    Vw: Array  # and with w
+    square: float  # |w|^2 at the start
+
+
+def run_in_panels(state: ONSState, X: Array, Y: Array, weight: Array, constants: ONSConstants, out: Array) -> None:
     """The same by panels of rows, as far as P has digits for it and the steps stay in the ball: a panel that leaves it
     is ended row by row.
     """
-    r = H.shape[1]
+    P, w, leader, tally = state
+    r, radius = constants.H.shape[1], constants.radius
     for rows in panels.cuts(X.shape[0], w.size, r):
         x, y, c, z = X[rows], Y[rows], weight[rows], out[rows]
         if tally[ROOT]:
-            run(P, w, leader, tally, x, y, c, H, radius, gamma, epsilon, z)
+            run(state, x, y, c, constants, z)
             continue
         V0 = panels.look_ahead(P, x, r)
-        panel, leading = panels.begin(V0, P, w, x, False), np.zeros(r * len(x))
-        leader_m0 = x @ leader.reshape(r, -1).T
+        panel = panels.begin(V0, P, w, x, False)
         flat = np.ascontiguousarray(V0.swapaxes(0, 1)).reshape(r * len(x), -1)
-        lengths = (flat @ flat.T, flat @ w, float(w @ w))
+        leading = LeaderPanel(x @ leader.reshape(r, -1).T, np.zeros(r * len(x)), flat @ flat.T, flat @ w, float(w @ w))
         with uninterrupted():
-            done = run_panel(panel, leader_m0, leading, *lengths, tally, y, c, H, radius, gamma, epsilon, z)
-            leader += panels.combination(leading, V0)
+            done = run_panel(panel, leading, tally, y, c, constants, z)
+            leader += panels.combination(leading.steps, V0)
             panels.finish(P, w, V0, panel, False)
             panels.mirror(P)
             if w @ w > radius * radius:
                 project(P, w, radius)
             if done < len(x):
-                run(P, w, leader, tally, x[done:], y[done:], c[done:], H, radius, gamma, epsilon, z[done:])
+                run(state, x[done:], y[done:], c[done:], constants, z[done:])
         listen()
 
 
 @kernel
 def run_panel(
     panel: panels.Panel,
-    leader_m0: Array,
-    leading: Array,
-    VV: Array,
-    Vw: Array,
-    square: float,
+    leader: LeaderPanel,
     tally: Array,
     Y: Array,
     weight: Array,
-    H: Array,
-    radius: float,
-    gamma: float,
-    epsilon: float,
+    constants: ONSConstants,
     out: Array,
 ) -> int:
-    """The game in coefficients of a panel's rows, up to a step that leaves the ball; returns the rows played.
-
-    VV, Vw and square are the products of V_0 and w with themselves and each other: they give |w| after every step.
-    """
+    """The game in coefficients of a panel's rows, up to a step that leaves the ball; returns the rows played."""
+    H, gamma, epsilon, radius = constants.H, constants.gamma, constants.epsilon, constants.radius
+    leading, VV, Vw, square = leader.steps, leader.VV, leader.Vw, leader.square
     K, r = H.shape
     omega, G, U = panel.omega, panel.G, panel.U
     c, g, p, s = np.empty(omega.size), np.empty(omega.size), np.empty(K), np.empty(r)
@@ -473,7 +449,7 @@ def run_panel(
             row = G[t * r + k]
             for i in range(reach):
                 g[i] += s[k] * row[i]
-            ahead += s[k] * (leader_m0[t, k] - panel.m0[t, k])
+            ahead += s[k] * (leader.m0[t, k] - panel.m0[t, k])
         ahead += dot(leading[:reach], g[:reach]) - dot(omega[:reach], g[:reach])
         for i in range(t):
             along = dot(U[i, :reach], g[:reach])

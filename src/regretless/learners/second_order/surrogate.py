@@ -240,16 +240,12 @@ def put_back(P: Array, four: Four) -> None:
             P[4 * h + 3, i] = D[h, i]
 
 
-def fours(P: Array, tally: Array, n_rows: int) -> Four | None:
-    """`in_four` where that pays for a block of so many rows."""
-    return in_four(P) if tally[ROOT] == 0.0 and four_pay(P.shape[0], n_rows) else None
-
-
 @inlined_kernel
 def fold_rest(
-    P: Array, u: Array, w: Array, X: Array, t: int, v: Array, first: int, m: float, square: float
+    P: Array, u: Array, w: Array, X: Array, t: int, v: Array, so_far: tuple[int, float, float]
 ) -> tuple[float, float]:
-    """The rows of P from `first` on, one at a time: v, m = w.x and |x|^2 go on from what they are."""
+    """The rows of P that are left, one at a time, given how many are done, and w.x and |x|^2 so far."""
+    first, m, square = so_far
     for j in range(first, v.size):
         xj = X[t, j]
         uj = u[j]
@@ -271,7 +267,7 @@ def fold_one(P: Array, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[
     """
     for i in range(v.size):
         v[i] = 0.0
-    return fold_rest(P, u, w, X, t, v, 0, 0.0, 0.0)
+    return fold_rest(P, u, w, X, t, v, (0, 0.0, 0.0))
 
 
 @apart_kernel
@@ -298,7 +294,27 @@ def fold_four(P: Array, four: Four, u: Array, w: Array, X: Array, t: int, v: Arr
             D[h, i] -= u3 * u[i]
             d = D[h, i]
             v[i] = (((v[i] + x0 * a) + x1 * b) + x2 * c) + x3 * d
-    return fold_rest(P, u, w, X, t, v, 4 * A.shape[0], m, square)
+    return fold_rest(P, u, w, X, t, v, (4 * A.shape[0], m, square))
+
+
+@inlined_kernel
+def fold_row(P: Array, four: Four | None, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
+    """P -= u u^T and v = P x for row t, in one pass over P; returns w.x and |x|^2.
+
+    `four` are rows of P `in_four`, or None for all rows in P. Which of the two is known when the caller is compiled, so
+    that there are two loops and neither knows of the other.
+    """
+    if four is None:
+        return fold_one(P, u, w, X, t, v)
+    return fold_four(P, four, u, w, X, t, v)
+
+
+@kernel
+def end_fold(P: Array, four: Four | None, u: Array) -> None:
+    """All rows back into P, and the last update with them."""
+    if four is not None:
+        put_back(P, four)
+    flush_one(P, u)
 
 
 @summing_kernel
@@ -446,11 +462,14 @@ def apply(V: Array, w: Array, U: Array, H: Array, work: Work) -> None:
 
 @kernel
 def apply_to_root(
-    S: Array, F: Array, w: Array, x: Array, kappa: float, weight: float, H: Array, f: Array, phi: Array, work: Work
+    S: Array, F: Array, w: Array, x: Array, bend: float, H: Array, scratch: tuple[Array, Array], work: Work
 ) -> None:
-    """The same where S S^T = P and the rows of F are S^T (I ⊗ x): A grows by one column of the Hessian at a time."""
+    """The same where S S^T = P and the rows of F are S^T (I ⊗ x): A grows by one column of the Hessian, `bend` times
+    diag p - p p^T, at a time.
+    """
     K, r = H.shape
     d = x.size
+    f, phi = scratch
     L, coefficients = work.L, work.vectors[0]
     f[:] = 0.0
     for k in range(r):
@@ -461,7 +480,7 @@ def apply_to_root(
             f[i] += step * F[k, i]
     phi[:] = 0.0
     shrink(S, w, phi, f, 0.0, 0.0, 1.0)  # w += S f
-    hessian_factor(work.p, math.sqrt(weight * kappa), L)
+    hessian_factor(work.p, math.sqrt(bend), L)
     for j in range(r):
         for k in range(r):
             mix = 0.0

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +13,7 @@ from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.learner import LARGEST_TARGET, OnlineRegressor
+from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
@@ -38,14 +38,13 @@ from regretless.learners.second_order.rounding import (
 from regretless.learners.second_order.surrogate import (
     Four,
     check,
-    flush_one,
-    fold_four,
-    fold_one,
-    fours,
+    end_fold,
+    fold_row,
+    four_pay,
+    in_four,
     look_one,
     merged,
     product_one,
-    put_back,
 )
 from regretless.theory import bounds
 from regretless.theory.domains import Competition, WholeSpace
@@ -61,8 +60,7 @@ class VovkState(NamedTuple):
     tally: Array  # the sums of tally.py and rounding.py, and the largest |y|
 
 
-@dataclass(frozen=True)
-class VovkConstants:
+class VovkConstants(NamedTuple):
     """The number the kernels read."""
 
     regularization: float
@@ -114,6 +112,11 @@ class VovkAzouryWarmuth(OnlineRegressor):
 
     def __init__(self, regularization: float = 1.0) -> None:
         self.regularization = regularization
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        two = setting.n_classes == 2
+        return {"Vovk-Azoury-Warmuth": cls(regularization=1 / setting.radius**2)} if two else {}
 
     def _prepare(self, n_features: int, n_classes: int) -> VovkConstants:
         return VovkConstants(validate.positive("regularization", self.regularization))
@@ -177,19 +180,16 @@ class VovkAzouryWarmuth(OnlineRegressor):
         return panels.least_rows(self.state_.w.size)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        P, w, tally = self.state_
-        lam = self._constants.regularization
-
-        def row_by_row(t: slice) -> None:
-            run(P, w, tally, X[t], Y[t], weight[t], lam, fours(P, tally, len(X[t])), out[t])
-
-        def by_panel(t: slice, panel: panels.Panel) -> int:
-            return run_panel(panel, tally, Y[t], weight[t], lam, out[t])
-
-        panels.play(self.state_, X, row_by_row, by_panel)
+        state, c = self.state_, self._constants
+        panels.play(
+            state,
+            X,
+            row_by_row=lambda t: run(state, X[t], Y[t], weight[t], c, out[t]),
+            by_panel=lambda t, panel: run_panel(panel, state.tally, Y[t], weight[t], c, out[t]),
+        )
 
     def _forecast(self, X: Array, out: Array) -> None:
-        forecast_block(*self.state_, X, out)
+        forecast_block(self.state_, X, out)
 
 
 @inlined_kernel
@@ -220,21 +220,32 @@ def count(
 
 
 @kernel
-def run(
-    P: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, lam: float, four: Four | None, out: Array
-) -> None:
-    """The game over a block: forecast, see the target, suffer the loss, update. `four`: see AIOLI's."""
-    if tally[ROOT] != 0.0:
-        run_by_root(P, w, tally, X, Y, weight, lam, out, 0)
-        return
-    v, u, most, per_square = np.empty(w.size), np.zeros(w.size), most_mass(P), 1.0 / lam
+def run(state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkConstants, out: Array) -> None:
+    """The game over a block: forecast, see the target, lose, update."""
+    P, _, tally = state
+    done = 0
+    if tally[ROOT] == 0.0:
+        if four_pay(P.shape[0], X.shape[0]):
+            done = run_rows(state, X, Y, weight, constants, in_four(P), out)
+        else:
+            done = run_rows(state, X, Y, weight, constants, None, out)
+    if done < X.shape[0]:
+        if tally[ROOT] == 0.0:
+            begin_root(P, tally)
+        run_by_root(state, X[done:], Y[done:], weight[done:], constants, out[done:])
+
+
+@kernel
+def run_rows(
+    state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkConstants, four: Four | None, out: Array
+) -> int:
+    """The rows as far as P has digits for them; returns how many. `four`: see `fold_row`."""
+    P, w, tally = state
+    v, u, most, per_square = np.empty(w.size), np.zeros(w.size), most_mass(P), 1.0 / constants.regularization
     all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
     done = X.shape[0]
     for t in range(X.shape[0]):
-        if four is None:
-            m, square = fold_one(P, u, w, X, t, v)
-        else:
-            m, square = fold_four(P, four, u, w, X, t, v)
+        m, square = fold_row(P, four, u, w, X, t, v)
         q = look_one(v, X, t)
         out[t] = m / (1.0 + q)
         if weight[t] == 0.0:
@@ -253,22 +264,18 @@ def run(
         all_mass = mass
         shift += step * step * q
         energy += weight[t] * Y[t] * Y[t]
-    if four is not None:
-        put_back(P, four)
-    flush_one(P, u)
+    end_fold(P, four, u)
     tally[MASS], tally[SHIFT], tally[ENERGY] = all_mass, at_most(shift), at_most(energy)
-    if done < X.shape[0]:
-        begin_root(P, tally)
-        run_by_root(P, w, tally, X, Y, weight, lam, out, done)
+    return done
 
 
 @kernel
-def run_by_root(
-    S: Array, w: Array, tally: Array, X: Array, Y: Array, weight: Array, lam: float, out: Array, first: int
-) -> None:
-    """The same from row `first` on where S is a root of P."""
+def run_by_root(state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkConstants, out: Array) -> None:
+    """The same once P's array holds a root S of it."""
+    S, w, tally = state
+    lam = constants.regularization
     f = np.empty(w.size)
-    for t in range(first, X.shape[0]):
+    for t in range(X.shape[0]):
         m, square = product_one(S, w, X, t, f)
         q = dot(f, f)
         out[t] = m / (1.0 + q)
@@ -282,8 +289,9 @@ def run_by_root(
 
 
 @kernel
-def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, lam: float, out: Array) -> int:
-    """The same in coefficients of a panel's rows; returns the rows played, which P has digits for."""
+def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, constants: VovkConstants, out: Array) -> int:
+    """The same in coefficients of a panel's rows; returns the number of rows that P has digits for."""
+    lam = constants.regularization
     C = np.empty((1, panel.omega.size))
     for t in range(weight.size):
         coefficients(panel, t, C)
@@ -303,8 +311,9 @@ def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, lam: f
 
 
 @kernel
-def forecast_block(P: Array, w: Array, tally: Array, X: Array, out: Array) -> None:
+def forecast_block(state: VovkState, X: Array, out: Array) -> None:
     """The forecasts of a block of rows, all from the same state."""
+    P, w, tally = state
     v = np.empty(w.size)
     for t in range(X.shape[0]):
         m, _ = product_one(P, w, X, t, v)

@@ -6,9 +6,8 @@ import copy
 import inspect
 import math
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_regressor
@@ -93,11 +92,19 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     n_rows_: int
     n_rows_kept_: int
     _next_row: int  # the next to be kept, counted from 1
+    _learned: ClassVar[tuple[str, ...]] = ("_next_row",)
 
     def __init__(self, estimator: OnlineLearner, method: str = "random", random_state: int = 0) -> None:
         self.estimator = estimator
         self.method = method
         self.random_state = random_state
+
+    @classmethod
+    def _example(cls) -> Self:
+        """A small one that can be played."""
+        from regretless.learners.second_order.aioli import AIOLI
+
+        return cls(AIOLI())
 
     # ------------------------------------------------------------------ learning
 
@@ -112,24 +119,36 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
         return self._learn(X, y, classes, sample_weight, fresh=not hasattr(self, "estimator_"))
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, fresh: bool) -> Self:
-        before = dict(vars(self))
+        before, block = dict(vars(self)), None
         try:
             if fresh:
                 self._begin(y, sample_weight)
                 if y is not None and not is_regressor(self.estimator):
                     classes = Labels.of(y, classes).classes  # that the learner might otherwise wait for
-            learned = self.n_rows_
-            with self._stops():
-                self.estimator_._play(X, y, classes, sample_weight, keep=False)
-            self._conclude()
+            block = self.estimator_._open_block(X, y, classes, sample_weight, keep=False)
+            self._learn_block(block)
         except BaseException:
-            if fresh or self.n_rows_ == learned:
+            if fresh or block is None or block.at == 0:
                 self.__dict__.clear()
                 self.__dict__.update(before)
-            else:  # of the rows, the first ones were learned
+            else:  # the first rows of the block are learned
                 self._conclude()
             raise
+        self._conclude()
         return self
+
+    def _learn_block(self, block: Any) -> None:
+        """Learn a block, and stop before every row at which something is kept."""
+        counted = np.flatnonzero(block.weight)  # a row of weight 0 is a row left out
+        learned = self.n_rows_
+        try:
+            while self._next_row <= learned + counted.size:
+                block.learn_to(int(counted[self._next_row - learned - 1]))
+                with uninterrupted():
+                    self._keep(self._next_row)
+            block.learn_to(block.n)
+        finally:
+            self.n_rows_ = learned + int(np.searchsorted(counted, block.at))
 
     def _conclude(self) -> None:
         """Say what was learned."""
@@ -157,37 +176,10 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
             n = _num_samples(y)
             self._next_row = int(np.count_nonzero(validate.weights(sample_weight, n))) // 2 + 1
 
-    @contextmanager
-    def _stops(self) -> Iterator[None]:
-        """A run that stops before every row at which something is kept."""
-        learner, loop = self.estimator_, type(self.estimator_)._inner_loop
-        run = getattr(learner, loop)
-
-        @uninterrupted()
-        def with_stops(X: Any, Y: Array, weight: Array, out: Array, *more: Any) -> None:
-            counted = np.flatnonzero(weight)  # a row of weight 0 is a row left out
-            at = 0
-            while self._next_row <= self.n_rows_ + counted.size:
-                stop = int(counted[self._next_row - self.n_rows_ - 1])
-                if stop > at:
-                    run(X[at:stop], Y[at:stop], weight[at:stop], out[at:stop], *more)
-                at = stop
-                self._keep(self._next_row)
-            run(X[at:], Y[at:], weight[at:], out[at:], *more)
-            self.n_rows_ += int(counted.size)
-
-        setattr(learner, loop, with_stops)
-        try:
-            yield
-        finally:
-            vars(learner).pop(loop, None)
-
     def _keep(self, t: int) -> None:
         """Keep the learner of the t - 1 rows so far, or its weights, and say before which row that is next."""
         if self.method == "random":
-            own = copy.copy(self.estimator_)
-            vars(own).pop(type(own)._inner_loop, None)
-            self.kept_, self.n_rows_kept_ = copy.deepcopy(own), t - 1
+            self.kept_, self.n_rows_kept_ = copy.deepcopy(self.estimator_), t - 1
             u = 1.0 - np.random.default_rng([int(self.random_state), t]).random()  # in (0, 1]
             self._next_row = 1 + math.floor(t / u)
             return

@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from regretless.core import validate
+from regretless.core.blocks import Block
 from regretless.core.learner import OnlineLearner
 from regretless.core.merging import require_sums
 from regretless.core.types import Array
@@ -82,5 +83,5 @@ def _learned(learner: Any, X: Any, Y: Array, weight: Array) -> Any:
     """The state after these rows, of a learner that stays as it is."""
     own = copy.copy(learner)
     own.state_ = type(own.state_)(*(np.array(array) for array in own.state_))
-    own._run_through(X, Y, weight, keep=False)
+    Block(own, X, Y, weight, keep=False).learn_to(X.shape[0])
     return own.state_

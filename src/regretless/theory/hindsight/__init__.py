@@ -1,4 +1,4 @@
-"""The best in hindsight: what a learner's total is compared with, with a certified gap."""
+"""The best model in hindsight, the comparator of regret, with a certified gap."""
 
 from regretless.theory.hindsight.comparator import Comparator, best_in_hindsight, hindsight_curve
 from regretless.theory.hindsight.constants import best_constant, best_shifting_constants

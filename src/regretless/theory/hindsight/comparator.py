@@ -1,4 +1,4 @@
-"""The best fixed model once all rows are known, with a certificate of how far from the best it can be."""
+"""The best fixed model once all rows are known, with a certified gap to the optimum."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ def best_in_hindsight(
     *,
     classes: Any = None,
 ) -> Comparator:
-    r"""The weights of least total loss on all rows, over a set: what regret is measured against.
+    r"""The weights of smallest total loss on all rows, over a set: the comparator of regret.
 
     .. math:: \min_{w \in \Theta} \; \sum_t c_t\, \ell_t(w) + \lambda |w|^2
 
-    The answer is certified: `loss - gap` is below the true minimum, rounding included, because it is the least value
-    over the set of something that lies below every loss (tangents, or for piecewise linear losses a dual point). A
-    solver stopped early would understate regret; with the gap, regret is an interval.
+    The answer is certified: `loss - gap` is below the true minimum, rounding included, because it is the minimum over
+    the set of a function that lies below every loss (tangents, or for piecewise linear losses a dual point). Without
+    the gap, a solver that stops early would understate regret; with it, regret is an interval.
 
     Parameters
     ----------
     X, y : rows (dense or scipy sparse) and labels, label probabilities (n, K), or numbers.
-    loss : "log" ("logistic" for two classes, else "softmax"), or a name of `regretless.losses`. Weights are (d,) for
-        losses of two classes and of numbers, (K, d) for "softmax" and "multiclass hinge".
-    domain : a set of `regretless.domains`.
+    loss : "log" ("logistic" for two classes, else "softmax"), or a name in `regretless.losses`. Weights have shape (d,)
+        for two-class and regression losses, (K, d) for "softmax" and "multiclass hinge".
+    domain : a set from `regretless.domains`.
     regularization : lambda.
-    sample_weight : c, one a row.
-    tol : the gap to reach, relative to the loss where that is above 1. A warning says if rounding, or the search,
-        stopped before; the gap is honest all the same.
-    classes : the labels, where y need not show all or in another order.
+    sample_weight : c, one number per row.
+    tol : the gap to reach, relative to the loss if that is above 1. If rounding or the iteration limit prevents it,
+        there is a warning; the gap is valid in any case.
+    classes : the labels, if y may lack some of them or their order matters.
 
     Examples
     --------
@@ -82,9 +82,9 @@ def hindsight_curve(
     tol: float = 1e-9,
     classes: Any = None,
 ) -> list[tuple[int, Comparator]]:
-    """The best in hindsight of the first t rows, for every t of `checkpoints`; each search starts from the last answer.
+    """The best model in hindsight of the first t rows, for every t in `checkpoints`, each warm-started from the last.
 
-    `checkpoints` are numbers of rows, or "log": ten a decade, and all rows. The other options are those of
+    `checkpoints` are numbers of rows, or "log": ten per decade, and all rows. The other parameters are those of
     `best_in_hindsight`.
 
     Examples
@@ -108,12 +108,12 @@ def hindsight_curve(
 def _marks(checkpoints: str | Iterable[int], n: int) -> list[int]:
     if isinstance(checkpoints, str):
         if checkpoints != "log":
-            raise ValueError(f'checkpoints={checkpoints!r}: give "log" or numbers of rows.')
+            raise ValueError(f'checkpoints={checkpoints!r}: pass "log" or numbers of rows.')
         decades = np.arange(0, 10 * np.log10(n) + 1e-9) / 10
         return sorted({*np.round(10**decades).astype(int).tolist(), n})
     marks = [int(t) for t in checkpoints]
     if not all(1 <= t <= n for t in marks):
-        raise ValueError(f"checkpoints={marks}: there are {n} rows.")
+        raise ValueError(f"checkpoints={marks}: the stream has {n} rows.")
     return sorted(set(marks))
 
 
@@ -121,8 +121,8 @@ def _comparator(played: Game, n: int, tol: float, start: Array | None) -> tuple[
     record: Record = played.solve(n, tol, start)
     if not record.done:
         warnings.warn(
-            f"the gap to the best in hindsight is {record.gap:.3g}, above tol={tol:.3g} for a loss of "
-            f"{record.loss:.6g}. It is a valid bound all the same.",
+            f"the gap to the best model in hindsight is {record.gap:.3g}, above tol={tol:.3g} for a loss of "
+            f"{record.loss:.6g}. The gap is still a valid bound.",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -1,6 +1,6 @@
-"""Sets of weights as cones, for the interior-point method: h - G x in a product of a half-line each and balls' cones.
+"""Sets of weights as cones for the interior-point method: h - G x in a product of half-lines and second-order cones.
 
-The unknowns x are the (flattened) weights, and for the octahedron their positive and negative parts.
+The unknowns x are the flattened weights; for the octahedron, their positive and negative parts.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from regretless.theory.domains import Ball, Box, Domain, Octahedron, RowBall, Si
 
 @dataclass(frozen=True)
 class Cone:
-    """Slacks s = h - G x: the first `n_positive` are >= 0, and each of `balls` holds (t, v) with |v| <= t.
+    """Slacks s = h - G x: the first `n_positive` are >= 0, and each of `balls` is a pair (t, v) with |v| <= t.
 
-    Each of the first slacks is that of one unknown, but the last of them may be that of the sum (`capped`).
+    Each of the first slacks belongs to one unknown, except that the last may belong to the sum (`capped`).
     """
 
     G: sparse.csr_array
     h: Array
     n_positive: int
     balls: tuple[slice, ...]
-    centre: Array  # an x whose slacks are inside
+    centre: Array  # an x with interior slacks
     capped: bool = False
-    total: float | None = None  # what the unknowns sum to, where they must
-    signed: bool = False  # whether x are the positive and the negative parts of the weights
+    total: float | None = None  # the required sum of the unknowns, if any
+    signed: bool = False  # whether x consists of the positive and negative parts of the weights
 
     def weights(self, x: Array) -> Array:
         """The weights of x."""
@@ -55,7 +55,7 @@ class Cone:
 
 
 def cone(domain: Domain, shape: tuple[int, ...]) -> Cone:
-    """The cone of a set of weights (none, for the whole space)."""
+    """The cone of a set of weights (None for the whole space)."""
     N = math.prod(shape)
     eye = sparse.eye_array(N, format="csr")
     if isinstance(domain, Ball | RowBall):
@@ -83,7 +83,7 @@ def cone(domain: Domain, shape: tuple[int, ...]) -> Cone:
 
 
 def nearby(domain: Domain, shape: tuple[int, ...], regularization: float, at_origin: float) -> Domain:
-    """A smaller set with the same minimiser, where regularization keeps it near the origin, whose loss is given.
+    """A smaller set with the same minimiser, if regularization keeps it near the origin, whose loss is given.
 
     Losses are not negative, so regularization |w|^2 is at most the loss of the origin, if that is in the set.
     """
@@ -96,7 +96,7 @@ def nearby(domain: Domain, shape: tuple[int, ...], regularization: float, at_ori
 
 
 class Scaling:
-    """Nesterov and Todd's scaling: the W with W z = s/W = `point` for slacks s and their duals z, both inside."""
+    """Nesterov-Todd scaling: the W with W z = s/W = `point` for interior slacks s and duals z."""
 
     def __init__(self, cone: Cone, s: Array, z: Array) -> None:
         self.cone = cone
@@ -136,9 +136,9 @@ class Scaling:
         return out
 
     def normal(self, H: Array) -> tuple[Array, Array, Array]:
-        """H + G' W^-2 G as K + U diag(1/r) U', U having a column a wall (a ball, or a cap on the sum): K, U, r.
+        """H + G' W^-2 G as K + U diag(1/r) U', where U has one column per ball or cap on the sum: K, U, r.
 
-        Near a wall r is tiny. Added to K, what is left of K's digits along the wall would be lost.
+        Near the boundary r is tiny; added to K, it would destroy K's digits in that direction.
         """
         p, capped = self.cone.n_positive, self.cone.capped
         K = H.copy()
@@ -188,7 +188,7 @@ class Scaling:
         return e
 
     def longest(self, step: Array) -> float:
-        """The largest t for which point + t step is still in the cone."""
+        """The largest t for which point + t step is in the cone."""
         p, point = self.cone.n_positive, self.point
         worst = float((-step[:p] / point[:p]).max(initial=0.0))
         for ball in self.cone.balls:

@@ -17,12 +17,12 @@ from regretless.theory.hindsight.problem import game
 class Constant(NamedTuple):
     """The best constant forecast and its total loss."""
 
-    forecast: Any  # probabilities (K,) under the log loss; a margin, or a number
+    forecast: Any  # probabilities (K,) under the log loss; otherwise a margin or a number
     loss: float
 
 
 def best_constant(y: Any, loss: str = "log", sample_weight: Any = None, *, classes: Any = None) -> Constant:
-    """The constant forecast of least total loss: under the log loss how often each class was met.
+    """The constant forecast of smallest total loss; under the log loss, the class frequencies.
 
     Examples
     --------
@@ -59,9 +59,9 @@ class Shifting(NamedTuple):
 
 
 def best_shifting_constants(losses: Any, k: int) -> Shifting:
-    """The sequence of experts, one a row, with at most k shifts and the least total loss, of an (n, N) array of losses.
+    """The best sequence of experts, one per row, with at most k shifts, for an (n, N) array of losses.
 
-    By dynamic programming over rows: O(n N k) time, and n N (k + 1) bytes of memory for the way back.
+    Dynamic programming over rows: O(n N k) time, and n N (k + 1) bytes of memory for backtracking.
 
     Examples
     --------
@@ -70,9 +70,9 @@ def best_shifting_constants(losses: Any, k: int) -> Shifting:
     """
     table = np.ascontiguousarray(losses, dtype=np.float64)
     if table.ndim != 2 or 0 in table.shape or not np.isfinite(table).all():
-        raise ValueError(f"losses has shape {table.shape}: give finite numbers, a row a round and a column an expert.")
+        raise ValueError(f"losses has shape {table.shape}: pass finite numbers, (rounds, experts).")
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 0:
-        raise ValueError(f"k={k!r} must be a whole number of shifts, 0 or more.")
+        raise ValueError(f"k={k!r} must be an integer >= 0, the number of shifts.")
     path = np.empty(table.shape[0], dtype=np.int64)
     total = shifting(validate.writable(table), int(min(k, table.shape[0] - 1)), path)
     return Shifting(path, float(total))
@@ -80,10 +80,10 @@ def best_shifting_constants(losses: Any, k: int) -> Shifting:
 
 @kernel
 def shifting(losses: Array, k: int, path: NDArray[np.int64]) -> float:
-    """Fill in the best path; returns its total loss.
+    """Write the best path to `path`; returns its total loss.
 
-    best[s, i] is the least total of the rows so far that ends at expert i after s shifts. It comes from i with s shifts
-    or, having shifted now, from the best of all with s - 1.
+    best[s, i] is the smallest total of the rows so far that ends at expert i after s shifts. It comes from i with s
+    shifts or, after a shift now, from the best of all experts with s - 1.
     """
     n, N = losses.shape
     best, shifted = np.full((k + 1, N), np.inf), np.zeros((n, k + 1, N), dtype=np.bool_)
@@ -91,7 +91,7 @@ def shifting(losses: Array, k: int, path: NDArray[np.int64]) -> float:
     for i in range(N):
         best[0, i] = losses[0, i]
     for t in range(1, n):
-        for s in range(k, -1, -1):  # downwards: best[s - 1] is still that of the last row
+        for s in range(k, -1, -1):  # downwards: best[s - 1] still belongs to the previous row
             top = 0
             if s > 0:
                 for i in range(1, N):

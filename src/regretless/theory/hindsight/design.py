@@ -1,7 +1,7 @@
-"""The rows of a problem: forecasts, gradients and curvatures of linear models, and what their sums may round to.
+"""The rows of a problem: forecasts, gradients and Hessians of linear models, with bounds on their rounding errors.
 
-Weights are w (d,), with one forecast a row, or W (K, d), with K. Forecasts are (n,) or (K, n), a class at a time: sums
-over classes are then sums of long arrays. Slopes and curvatures are of the forecasts' shape.
+Weights are w (d,), with one forecast per row, or W (K, d), with K. Forecasts are (n,) or (K, n), class by class, so
+that sums over classes are sums of long arrays. Slopes and curvatures have the shape of the forecasts.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from regretless.core.rows import SparseRows, parts
 from regretless.core.types import Array
 
 UNIT = 2.0**-53  # the largest relative error of one rounding
-CHUNK = 2048  # rows to a product: they stay in the cache, and a sum of that many terms loses few digits
-SPLIT = 2.0**27 + 1  # cuts a number into two of half the digits
-SUM = 64 * UNIT  # NumPy's sum of a contiguous array, relative to the sum of sizes: blocks of 128 terms, then in pairs
-FEW = 10_000  # terms that may be summed without any rounding at little cost
+CHUNK = 2048  # rows per product: they stay in the cache, and a sum of that many terms loses few digits
+SPLIT = 2.0**27 + 1  # splits a number into two halves of its digits
+SUM = 64 * UNIT  # error of NumPy's sum, relative to the sum of absolute values: blocks of 128 terms, then pairwise
+FEW = 10_000  # terms that can be summed exactly at little cost
 
 
 def summed(*terms: Array) -> tuple[float, float]:
-    """The sum of computed numbers, each of which may be off by 2 UNIT, and the most it may be off."""
+    """The sum of computed numbers, each with an error of up to 2 UNIT, and a bound on its error."""
     sizes = sum(float(np.abs(each).sum()) for each in terms)
     if sum(each.size for each in terms) <= FEW:
         return math.fsum(x for each in terms for x in each.ravel().tolist()), 3 * UNIT * sizes
@@ -35,7 +35,7 @@ def summed(*terms: Array) -> tuple[float, float]:
 
 
 class Design:
-    """The rows X, dense or CSR, under `n_classes` rows of weights (0: a vector of weights)."""
+    """The rows X, dense or CSR, for weights with `n_classes` rows (0: a vector of weights)."""
 
     def __init__(self, X: Any, n_classes: int = 0) -> None:
         self.X = X
@@ -54,24 +54,24 @@ class Design:
         return np.ascontiguousarray((self.X @ w.T).T) if self.n_classes else np.asarray(self.X @ w)
 
     def pull(self, slopes: Array) -> Array:
-        """The gradient in the weights, X' a: a sum over the rows, a chunk at a time (see `rounding`)."""
+        """The gradient in the weights, X' a: a sum over the rows, in chunks (see `rounding`)."""
         total = np.zeros(self.shape)
         for rows, X in self._chunks:
             total += slopes[..., rows] @ X
         return total
 
     def rounding(self, slopes: Array, uncertainty: Array) -> Array:
-        """How far `pull(slopes)` may be from the exact gradient, each of whose slopes may be off by `uncertainty`.
+        """A bound on the distance of `pull(slopes)` from the exact gradient, if the slopes have errors `uncertainty`.
 
-        A product of m terms is off by at most m UNIT times the sum of their sizes, and by Cauchy and Schwarz
-        that sum is at most |column| |slopes|.
+        A product of m terms has an error of at most m UNIT times the sum of their absolute values, and by
+        Cauchy-Schwarz that sum is at most |column| |slopes|.
         """
         terms = min(self.n, CHUNK) + self.n / CHUNK + 4
         off = terms * UNIT * np.linalg.norm(slopes, axis=-1) + np.linalg.norm(uncertainty, axis=-1)
         return 1.01 * np.multiply.outer(off, self.column_norms)
 
     def pull_exactly(self, slopes: Array, uncertainty: Array) -> tuple[Array, Array]:
-        """`pull` in doubled precision, and how far it may be from the exact gradient: slower, and much less far."""
+        """`pull` in double-double precision, with a bound on its error: slower and much more precise."""
         X = SparseRows.of(self.X) if sparse.issparse(self.X) else self.X
         table = np.ascontiguousarray(slopes.reshape(-1, self.n).T)
         high, low = np.zeros((2, table.shape[1], self.d))
@@ -82,15 +82,15 @@ class Design:
         return g, 2 * UNIT * np.abs(g) + 1.01 * np.multiply.outer(lost, self.column_norms)
 
     def forecast_error(self, w: Array) -> float:
-        """How far a computed forecast may be from the exact one."""
+        """A bound on the error of a computed forecast."""
         rows = w.reshape(-1, self.d)
         return (self.d + 4) * UNIT * self.largest_row * float(np.linalg.norm(rows, axis=1).max())
 
     def gram(self, curvature: Array) -> Array:
         """The Hessian in the (flattened) weights.
 
-        One forecast a row: X' diag(h) X. K forecasts a row: the sum of (diag(h) - h h'/sum(h)) (x) x x', which is the
-        sum over pairs of classes of h_j h_k/sum(h) times the square of (e_j - e_k) (x) x: no term is negative.
+        One forecast per row: X' diag(h) X. K forecasts per row: the sum of (diag(h) - h h'/sum(h)) (x) x x', which is
+        the sum over pairs of classes of h_j h_k/sum(h) times the square of (e_j - e_k) (x) x. No term is negative.
         """
         if not self.n_classes:
             return self._gram(curvature)
@@ -135,7 +135,7 @@ class Design:
 
     @cached_property
     def _chunks(self) -> list[tuple[slice, Any]]:
-        """The rows, a few at a time, without copies."""
+        """The rows in chunks, without copies."""
         X, found = self.X, []
         for i in range(0, self.n, CHUNK):
             rows = slice(i, min(i + CHUNK, self.n))
@@ -156,7 +156,7 @@ class Design:
 def pull_twice(
     indptr: NDArray[np.int64], indices: NDArray[np.uint32], data: Array, slopes: Array, high: Array, low: Array
 ) -> None:
-    """Add the gradient of a block to high + low. Each product and each sum is kept as the number and its rounding."""
+    """Add the gradient of a block to high + low. Each product and sum is kept together with its rounding error."""
     for t in range(indptr.size - 1):
         for k in range(slopes.shape[1]):
             a = slopes[t, k]

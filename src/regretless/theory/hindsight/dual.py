@@ -17,14 +17,14 @@ from regretless.theory.hindsight.pieces import Pieces, Weighing, total
 from regretless.theory.hindsight.whole_space import firmness
 
 ITERATIONS = 120
-PATIENCE = 8  # iterations without a better gap, after which rounding has the last word
+PATIENCE = 8  # iterations without a better gap before stopping: rounding then dominates
 POLISHES = 3
 
 
 def solve_pieces(
     design: Design, loss: Pieces, domain: Domain, regularization: float, record: Record, max_iterations: int
 ) -> None:
-    """Improve `record` until the gap is small enough or no step is left."""
+    """Improve `record` until the gap is small enough or no step is possible."""
     P = 2 * regularization * np.eye(design.size)
     record.bound(0.0)
     worse, gap = 0, math.inf
@@ -33,7 +33,7 @@ def solve_pieces(
     steps = interior.iterates(P, np.zeros(design.size), within, interior.Rows(design, loss))
     for iteration, found in enumerate(steps):
         w = found.w.reshape(design.shape)
-        if design.n_classes and isinstance(domain, Ball | WholeSpace):  # the same losses, and less norm
+        if design.n_classes and isinstance(domain, Ball | WholeSpace):  # the same losses with a smaller norm
             w = w - w.mean(axis=0)
         w = domain.project(w)
         record.offer(w, _loss(design, loss, regularization, w))
@@ -41,12 +41,12 @@ def solve_pieces(
         near = found.complementarity <= record.allowed
         if near and not record.done:
             alpha, residual = found.alpha, found.residual.reshape(design.shape)
-            rest = residual - design.pull(loss.slopes(alpha))  # what the weights and the set add to the gradient
+            rest = residual - design.pull(loss.slopes(alpha))  # the part of the gradient from the weights and the set
             for _ in range(POLISHES):
                 alpha = _polished(design, loss, alpha, design.pull(loss.slopes(alpha)) + rest)
                 below = record.prove(loss.weigh(alpha).tangents, design, domain, regularization)
-                found.alpha[:] = np.maximum(alpha, 0.5 * found.alpha)  # the next step starts from there
-                if regularization:  # the minimiser of the tangents has no part that only the regularization sees
+                found.alpha[:] = np.maximum(alpha, 0.5 * found.alpha)  # start of the next step
+                if regularization:  # the minimiser of the tangents has no component seen by the regularization only
                     w = domain.project(-below.g / (2 * regularization))
                     record.offer(w, _loss(design, loss, regularization, w))
         if near and not record.done and not regularization:
@@ -80,12 +80,12 @@ def _firm(design: Design, loss: Pieces, alpha: Array, record: Record) -> float:
 
 
 def _polished(design: Design, loss: Pieces, alpha: Array, residual: Array, H: Array | None = None) -> Array:
-    """The weights moved so that the residual vanishes from the gradient, each in proportion to itself.
+    """The weights changed in proportion to themselves so that the residual vanishes from the gradient.
 
-    The method leaves a residual where rows on the edge of two pieces, whose curvature it sees as nearly infinite, drown
-    all others.
+    The method leaves a residual where rows at the edge of two pieces, with nearly infinite curvature, dominate all
+    others.
     """
-    if design.n_classes:  # no tangent moves all classes at once
+    if design.n_classes:  # no tangent changes if all classes move together
         residual = residual - residual.mean(axis=0)
     if H is None:
         H = design.gram(loss.curvature(alpha))
@@ -101,7 +101,7 @@ def _polished(design: Design, loss: Pieces, alpha: Array, residual: Array, H: Ar
 
 
 def _pushed(design: Design, loss: Pieces, alpha: Array) -> tuple[Array, Array]:
-    """How the offset moves when alpha follows a move of the weights, and how far this may be off."""
+    """The change of the offset when alpha follows a change of the weights, with a bound on its error."""
     sums = alpha.sum(axis=0)
     middle = (alpha * loss.constants).sum(axis=0) / np.where(sums > 0, sums, 1.0)
     off = 8 * alpha.shape[0] * UNIT * alpha * np.abs(loss.constants).max(axis=0)
@@ -111,7 +111,7 @@ def _pushed(design: Design, loss: Pieces, alpha: Array) -> tuple[Array, Array]:
 
 
 def _looks(found: Weighing, n_classes: int) -> tuple[Array, Array | None]:
-    """Which forecasts the tangents look at while their weights may move, and the slopes of those that may not."""
+    """The forecasts on which tangents with variable weights depend, and the slopes of the others."""
     slopes = found.tangents.slopes
     if n_classes:
         return (found.alpha > 0) | (slopes != 0), None

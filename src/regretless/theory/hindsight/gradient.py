@@ -1,8 +1,8 @@
-"""Accelerated projected gradients, for weights too many for a Hessian.
+"""Accelerated projected gradient descent, for too many weights to form a Hessian.
 
-Nesterov's method with the steps found by trial and a new start whenever the momentum points uphill. Piecewise linear
-losses are softened: the largest piece becomes mu log(sum of e^(piece/mu)), whose slopes are weights of the pieces, and
-mu shrinks as the proved gap does. The lower bounds are those of `certificate`: right at every iteration.
+Nesterov's method with backtracking, restarted whenever the momentum points uphill. Piecewise linear losses are
+smoothed: the largest piece becomes mu log(sum of e^(piece/mu)), whose slopes are weights of the pieces, and mu
+decreases with the proved gap. The lower bounds come from `certificate` and hold at every iteration.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SOFTER = 5.0
 
 
 class Target(Protocol):
-    """A sum of smooth losses of forecasts."""
+    """A sum of smooth functions of the forecasts."""
 
     def slopes(self, Z: Array) -> tuple[float, Array]:
         """Total and slopes."""
@@ -36,12 +36,12 @@ class Target(Protocol):
         ...
 
     def harder(self, gap: float) -> bool:
-        """Come closer to the loss, where the gap says so; whether anything changed."""
+        """Reduce the smoothing if the gap requires it; returns whether anything changed."""
         ...
 
 
 class Plain:
-    """A smooth loss as it is."""
+    """A loss that is already smooth."""
 
     def __init__(self, loss: Smooth) -> None:
         self.loss = loss
@@ -62,12 +62,12 @@ class Plain:
 
 
 class Softened:
-    """A piecewise linear loss, softened."""
+    """A smoothed piecewise linear loss."""
 
     def __init__(self, loss: Pieces) -> None:
         self.loss = loss
         self.mu = float(np.ptp(loss.constants, axis=0).mean()) or 1.0
-        self.cost = float(loss.weight.sum()) * math.log(loss.constants.shape[0])  # of mu = 1, at most
+        self.cost = float(loss.weight.sum()) * math.log(loss.constants.shape[0])  # an upper bound, for mu = 1
 
     def _soft(self, Z: Array) -> tuple[float, Array]:
         pieces = self.loss.constants + self.loss.linear(Z)
@@ -86,7 +86,7 @@ class Softened:
         return total(self.loss, Z), self.loss.weigh(self._soft(Z)[1]).tangents
 
     def harder(self, gap: float) -> bool:
-        """Less soft, once the softness is a large part of the gap."""
+        """Reduce the smoothing once it is a large part of the gap."""
         if gap > 2 * self.mu * self.cost:
             return False
         self.mu /= SOFTER
@@ -96,7 +96,7 @@ class Softened:
 def descend(
     design: Design, target: Target, domain: Domain, regularization: float, w: Array, record: Record, max_iterations: int
 ) -> None:
-    """Improve `record` from the weights w on."""
+    """Improve `record`, starting from the weights w."""
     lam = regularization
     smoothness = 1.0
     ahead, momentum = w, 1.0
@@ -112,7 +112,7 @@ def descend(
             if target.harder(value - least(below, domain, lam)):
                 ahead, momentum = w, 1.0
         value, slopes = target.slopes(design.forecasts(ahead))
-        if not math.isfinite(value):  # the momentum went too far
+        if not math.isfinite(value):  # the momentum was too large
             ahead, momentum = w, 1.0
             value, slopes = target.slopes(design.forecasts(ahead))
         g = design.pull(slopes) + 2 * lam * ahead

@@ -1,8 +1,8 @@
 """A primal-dual interior-point method (Mehrotra's) for quadratics plus piecewise linear losses over a set of weights.
 
-It minimises x'Px/2 + q.x + sum_r c_r t_r over x and t, where t_r >= b_rj + a_rj.z_r, the pieces of a row's loss at the
-forecasts z = X x, and x is in a cone. The rows are eliminated: a step costs one `Design.gram` and one Cholesky
-factorisation of the size of the weights, whatever the number of rows.
+It minimises x'Px/2 + q.x + sum_r c_r t_r over x and t, where t_r >= b_rj + a_rj.z_r for the pieces of a row's loss at
+the forecasts z = X x, and x is in a cone. The rows are eliminated: a step costs one `Design.gram` and one Cholesky
+factorisation of the size of the weights, independent of the number of rows.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from regretless.theory.hindsight.cones import Cone, Scaling, inverse
 from regretless.theory.hindsight.design import Design
 from regretless.theory.hindsight.pieces import Pieces
 
-NEAR = 0.995  # how much of the way to the boundary a step goes, at most
-SHORT = 0.3  # a corrected step of this length at most is replaced by one that centres
-CENTRED = 1e-3  # of the mean product: steps that leave some far behind may go in circles
-RIDGE = 1e-15  # relative to the normal matrix's diagonal: where rounding leaves no curvature, no step is taken
+NEAR = 0.995  # the largest fraction of the way to the boundary
+SHORT = 0.3  # a corrected step of at most this length is replaced by a centring step
+CENTRED = 1e-3  # relative to the mean product: steps that leave some product far below may cycle
+RIDGE = 1e-15  # relative to the normal matrix's diagonal: no step where rounding leaves no curvature
 
 
 class Rows(NamedTuple):
-    """The rows of the problem: forecasts and the loss made of them."""
+    """The rows of the problem: the design and the loss."""
 
     design: Design
     loss: Pieces
 
 
 class Iterate(NamedTuple):
-    """Where the method stands."""
+    """The current iterate."""
 
     w: Array  # (flattened) weights, inside the set
     alpha: Array  # the weights of the pieces
-    complementarity: float  # the gap, as far as the residual is 0
+    complementarity: float  # the gap if the residual is 0
     residual: Array  # the gradient of the Lagrangian in the weights
 
 
 def iterates(P: Array, q: Array, cone: Cone, rows: Rows | None = None) -> Iterator[Iterate]:
-    """The iterates, without end: the caller says when to stop. They end when no step is left."""
+    """The iterates. The caller decides when to stop; they end when no step is possible."""
     method = _Method(P, q, cone, _NoPieces(q.size) if rows is None else _Pieces(*rows, cone.weights(cone.centre)))
     while True:
         yield method.look()
-        with np.errstate(all="ignore"):  # what overflows is seen, and ends the method
+        with np.errstate(all="ignore"):  # overflow is detected and ends the method
             if not method.step():
                 return
 
@@ -66,7 +66,7 @@ class _Method:
         self.z = inverse(cone, self.s) * (mu or 1.0)
 
     def look(self) -> Iterate:
-        """The residuals, and what the caller sees."""
+        """The residuals, and the state for the caller."""
         cone, x = self.cone, self.x
         self.rx = self.H @ x + self.linear + cone.G.T @ self.z + self.y + cone.gradient(self.pieces.pull())
         self.ry = float(x.sum()) - cone.total if cone.total is not None else 0.0
@@ -76,12 +76,12 @@ class _Method:
         return Iterate(cone.weights(x), self.pieces.alpha, gap, cone.weights(self.rx) / (1 + cone.signed))
 
     def step(self) -> bool:
-        """One step; whether one was left."""
+        """Take one step; returns whether one was possible."""
         cone, pieces = self.cone, self.pieces
         W = Scaling(cone, self.s, self.z)
         K, U, r = W.normal(self.H)
         K += cone.hessian(pieces.gram())
-        if cone.total is not None:  # a wall that nothing passes
+        if cone.total is not None:  # an equality constraint
             U, r = np.column_stack([U, np.ones(self.x.size)]), np.append(r, 0.0)
         solve = _solver(K, U, r)
         if solve is None:
@@ -125,7 +125,7 @@ def _inside(cone: Cone, s: Array, z: Array) -> bool:
 
 
 def _solver(K: Array, U: Array, r: Array) -> _Solve | None:
-    """Solves with the normal matrix and a ridge of rounding's size, larger where that is not enough."""
+    """Solves with the normal matrix plus a tiny ridge, increased if necessary."""
     diagonal = np.einsum("ii->i", K)
     for ridge in (RIDGE, 1e3 * RIDGE, 1e6 * RIDGE):
         try:
@@ -204,7 +204,7 @@ class _Pieces:
         c = loss.weight
         self.count = b.size
         size = float((c * (b.max(axis=0) - b.min(axis=0))).mean()) or float(c.mean())
-        self.sigma = b.max(axis=0) + size / c - b  # the least product of a row is that of any other
+        self.sigma = b.max(axis=0) + size / c - b  # the smallest products of all rows are equal
         self.alpha = np.repeat(c[None] / b.shape[0], b.shape[0], axis=0)
 
     def complementarity(self) -> float:
@@ -219,7 +219,7 @@ class _Pieces:
         return self.design.gram(self.loss.curvature(self.D))
 
     def aim(self, target: float, corrector: bool) -> Array:
-        """Aim at sigma alpha = target; returns what this adds to the gradient, the weights staying."""
+        """Aim at sigma alpha = target; returns the contribution to the gradient at fixed weights."""
         self.aimed = target / self.sigma - self.alpha
         if corrector:
             self.aimed -= self.d_sigma * self.d_alpha / self.sigma
@@ -228,9 +228,9 @@ class _Pieces:
         return self.design.pull(self.loss.slopes(self.aimed - self.D * self.dt)).ravel()
 
     def direct(self, dw: Array) -> float:
-        """The step of sigma and alpha when the weights move by dw; returns the longest that keeps them positive."""
+        """The step of sigma and alpha for a step dw of the weights; returns the longest that keeps them positive."""
         dw = dw.reshape(self.design.shape)
-        if self.design.n_classes:  # a move of all classes at once moves no piece, and its rounding none either
+        if self.design.n_classes:  # moving all classes together changes no piece; remove its rounding error
             dw = dw - dw.mean(axis=0)
         moved = self.loss.linear(self.design.forecasts(dw))
         self.d_sigma = self.dt + (self.D * moved).sum(axis=0) / self.sums - moved
@@ -239,7 +239,7 @@ class _Pieces:
         return 1 / worst if worst > 0 else math.inf
 
     def centred(self, length: float, s: Array, ds: Array, z: Array, dz: Array, n_positive: int) -> float:
-        """A length after which no product of a slack and its dual is far below their mean (or not farther than now)."""
+        """A step length after which no product of a slack and its dual is far below their mean (or than it is now)."""
 
         def least(t: float) -> float:
             products = (self.sigma + t * self.d_sigma) * (self.alpha + t * self.d_alpha)

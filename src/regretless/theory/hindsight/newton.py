@@ -1,8 +1,8 @@
 """Newton's method over a set of weights, for smooth losses.
 
 The quadratic model of the loss is minimised over the set (a small problem without rows, by the interior-point method),
-and the line from here to its minimiser is searched by the sign of the slope, which rounding does not blur as it does
-differences of losses. Every iteration proves a lower bound.
+followed by a line search on the sign of the slope, which is less sensitive to rounding than differences of losses.
+Every iteration proves a lower bound.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from regretless.theory.hindsight.smooth import LAST_DIGITS, Smooth
 from regretless.theory.hindsight.whole_space import firmness
 
 ITERATIONS = 200
-PATIENCE = 5  # iterations without progress, after which rounding has the last word
+PATIENCE = 5  # iterations without progress before stopping: rounding then dominates
 QUADRATIC_ITERATIONS = 60
 NEAR = 1e-10  # the ridge around w, relative to the Hessian's diagonal
 FLAT = 1e-13  # the ridge of a Hessian that may be singular, relative to its diagonal
@@ -31,7 +31,7 @@ FLAT = 1e-13  # the ridge of a Hessian that may be singular, relative to its dia
 def newton(
     design: Design, loss: Smooth, domain: Domain, regularization: float, w: Array, record: Record, max_iterations: int
 ) -> None:
-    """Improve `record` from the weights w on."""
+    """Improve `record`, starting from the weights w."""
     shape, lam = design.shape, regularization
     whole = isinstance(domain, WholeSpace)
     at_origin = loss.look(np.zeros(design.forecast_shape)).value if lam > 0 else 0.0
@@ -42,7 +42,7 @@ def newton(
     for iteration in range(max_iterations + 1):
         look = loss.look(Z)
         total = look.value + lam * float((w * w).sum())
-        if not math.isfinite(total):  # rounding took a step beyond floating point
+        if not math.isfinite(total):  # rounding made the step too large
             return
         record.offer(w, total)
         below = record.prove(touching(Z, look), design, domain, lam)
@@ -69,7 +69,7 @@ def newton(
 
 
 def _constrained(H: Array, slope: Array, w: Array, constraint: Cone, allowed: float) -> Array:
-    """The minimiser of the quadratic model over the set, next to w where the model is flat."""
+    """The minimiser of the quadratic model over the set, near w where the model is flat."""
     H = H + np.diag(NEAR * np.einsum("ii->i", H))
     q = slope.ravel() - H @ w.ravel()
     best = w.ravel()
@@ -100,10 +100,10 @@ def _unconstrained(H: Array, slope: Array) -> Array:
 def _line(
     loss: Smooth, lam: float, w: Array, direction: Array, Z: Array, moved: Array, allowed: float, most: float
 ) -> float:
-    """A length at which the slope along the direction has lost most of its size.
+    """A step length at which most of the slope along the direction is gone.
 
-    A slope that is nothing beside the tolerance says nothing either: the end of the direction lies a hair inside the
-    set, which costs more than is left to gain, and has the better gradient all the same.
+    A slope below the tolerance is ignored: the end of the direction lies slightly inside the set, which costs more than
+    can be gained, but it has the better gradient.
     """
     across, along = float((w * direction).sum()), float((direction * direction).sum())
 
@@ -119,9 +119,9 @@ def _line(
     low, high, t = 0.0, math.inf, 1.0
     for _ in range(60):
         now = steepness(t)
-        if now > -0.1 * first:  # beyond the minimum
+        if now > -0.1 * first:  # past the minimum
             high = t
-        elif now < 0.5 * first and t < most:  # as steep as before
+        elif now < 0.5 * first and t < most:  # still as steep
             low = t
         else:
             return t
@@ -132,16 +132,16 @@ def _line(
 def _firm(
     design: Design, loss: Smooth, H: Array, w: Array, Z: Array, domain: Domain, slope: Array, lam: float, record: Record
 ) -> float:
-    """The bound of curvature, where it has a chance: see `whole_space`.
+    """The curvature bound, if it can help: see `whole_space`.
 
-    Over a set, let k be an outer normal (at a point next to w): then k.(u - w) <= `cost` for all u in the set, and only
-    the rest of the gradient, g + k, is left to the curvature.
+    Over a set, let k be an outer normal (at a point near w). Then k.(u - w) <= `cost` for all u in the set, and only
+    the remaining gradient g + k must be covered by the curvature.
     """
     diagonal = np.einsum("ii->i", H) + 2 * lam
     normal, cost = _normal(w, slope, 1 / (float(diagonal.sum()) or 1.0), domain)
     rest = (slope + normal).ravel()
     if not float((rest**2 / np.where(diagonal > 0, diagonal, 1.0)).max()) + cost <= 2 * record.allowed:
-        return -math.inf  # g'H^-1 g is no less
+        return -math.inf  # g'H^-1 g is at least this
     error = design.forecast_error(w)
     if error > 1e-3:
         return -math.inf
@@ -151,7 +151,7 @@ def _firm(
         relaxed, live = loss.relaxed(Z, few)
         if few:
             H = design.gram(relaxed.curvature)
-        # Forecasts are off by `error`: slopes are off in proportion, and the Hessian by a factor next to 1.
+        # Forecasts have errors up to `error`: slopes change in proportion, and the Hessian by a factor near 1.
         g, off = design.pull_exactly(relaxed.slopes, relaxed.uncertainty + 2.02 * error * relaxed.curvature)
         off += 8 * UNIT * (lam * np.abs(w) + np.abs(normal))
         firm = firmness(design, H * (1 - 4 * error), g + 2 * lam * w + normal, off, live, reach, 2 * lam, free)
@@ -165,7 +165,7 @@ def _firm(
 
 
 def _normal(w: Array, slope: Array, step: float, domain: Domain) -> tuple[Array, float]:
-    """An outer normal of the set at the projection of a gradient step, and how far inside its plane w may lie."""
+    """An outer normal of the set at the projection of a gradient step, and how far w may be inside its plane."""
     if isinstance(domain, WholeSpace):
         return np.zeros_like(w), 0.0
     ahead = w - step * slope

@@ -1,7 +1,7 @@
-"""Losses that are the largest of a few linear pieces: hinge, absolute, multiclass hinge.
+"""Losses that are the maximum of a few linear pieces: hinge, absolute, multiclass hinge.
 
-A row's loss is c max_j (b_j + a_j.z). Weights alpha_j >= 0 of its pieces with sum c give the tangent
-sum_j alpha_j (b_j + a_j.z) below it: the dual of the problem chooses them, one tangent a row.
+The loss of a row is c max_j (b_j + a_j.z). Weights alpha_j >= 0 of its pieces with sum c give the tangent
+sum_j alpha_j (b_j + a_j.z) below it. The dual problem chooses them, one tangent per row.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class Weighing(NamedTuple):
 
 
 class Pieces(Protocol):
-    """What the solvers ask of a loss; z are a row's forecasts."""
+    """The interface of a loss for the solvers; z are the forecasts of a row."""
 
     weight: Array  # c (n,)
     constants: Array  # b (J, n)
-    reach: float  # how much faster than |x| |w| the differences of a row's pieces may grow
+    reach: float  # a bound on the growth of the differences of a row's pieces, relative to |x| |w|
 
     def linear(self, Z: Array) -> Array:
         """a_j.z, (J, n)."""
@@ -43,11 +43,11 @@ class Pieces(Protocol):
         ...
 
     def weigh(self, alpha: Array, least: float = 0.0) -> Weighing:
-        """The tangents of these weights, corrected so that none rises above its loss; without those under `least`."""
+        """The tangents of these weights, corrected so that none exceeds its loss; without weights below `least`."""
         ...
 
     def take(self, rows: NDArray[np.intp]) -> Pieces:
-        """The same for some of the rows."""
+        """The same loss for some of the rows."""
         ...
 
 
@@ -57,7 +57,7 @@ def total(loss: Pieces, Z: Array) -> float:
 
 
 class TwoPieces:
-    """One forecast a row: c max(0, 1 - y z), the hinge, with targets y = +1 or -1; or c |z - y|."""
+    """One forecast per row: c max(0, 1 - y z), the hinge, with targets y = +1 or -1; or c |z - y|."""
 
     def __init__(self, y: Array, weight: Array, hinge: bool) -> None:
         self.y = y
@@ -80,7 +80,7 @@ class TwoPieces:
         return self.reach**2 * h[0] * (h[1] / np.where(both > 0, both, 1.0))
 
     def weigh(self, alpha: Array, least: float = 0.0) -> Weighing:
-        """Any slope between those of the two pieces is that of a tangent."""
+        """The tangents: any slope between those of the two pieces is valid."""
         c = self.weight
         second = np.clip(alpha[1], 0.0, c)
         second[second < least] = 0.0
@@ -96,12 +96,12 @@ class TwoPieces:
         return Weighing(kept * (1 - 4 * UNIT), Tangents(offset - off, slopes, np.zeros_like(slopes)))
 
     def take(self, rows: NDArray[np.intp]) -> TwoPieces:
-        """The same for some of the rows."""
+        """The same loss for some of the rows."""
         return TwoPieces(self.y[rows], self.weight[rows], self.hinge)
 
 
 class ManyPieces:
-    """K forecasts a row, the class of which is k: c max(0, 1 + z_j - z_k for j != k)."""
+    """K forecasts per row with class k: c max(0, 1 + z_j - z_k for j != k)."""
 
     reach = 2.0**0.5
 
@@ -124,10 +124,10 @@ class ManyPieces:
         return h
 
     def weigh(self, alpha: Array, least: float = 0.0) -> Weighing:
-        """The weights of the rivals add up to c at most; the true class has the rest."""
+        """The tangents: the weights of the rivals sum to at most c; the true class has the rest."""
         c, K = self.weight, self.true.shape[0]
         rivals = np.where(self.true | ~(alpha >= least), 0.0, np.maximum(alpha, 0.0))
-        slack = 2 * K * UNIT * c  # of the sums below
+        slack = 2 * K * UNIT * c  # bounds the rounding error of the sums below
         sums = rivals.sum(axis=0)
         rivals *= np.where(sums + slack > c, np.maximum(c - slack, 0.0) / np.where(sums > 0, sums, 1.0), 1.0)
         sums = rivals.sum(axis=0)
@@ -140,5 +140,5 @@ class ManyPieces:
         return Weighing(kept, Tangents(offset, slopes, K * UNIT * np.abs(slopes)))
 
     def take(self, rows: NDArray[np.intp]) -> ManyPieces:
-        """The same for some of the rows."""
+        """The same loss for some of the rows."""
         return ManyPieces(self.k[rows], self.weight[rows], self.true.shape[0])

@@ -1,4 +1,4 @@
-"""Rows, targets, a loss and a set, as the solvers want them."""
+"""Rows, targets, a loss and a set, in the form that the solvers need."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from regretless.theory.hindsight.smooth import Linear, Margin, Smooth, Softmax, 
 from regretless.theory.losses import LN2, Loss
 from regretless.theory.losses import loss as named
 
-LARGEST = 1e75  # of |x| and |y|: squares of products stay within floating point
-MANY = 2000  # weights beyond which no Hessian is kept
-MODERATE = 1e100  # a loss from which the search may begin
-SAMPLE = 16  # a first solution is that of every 16th row
-LARGE = 100_000  # rows, beyond which a first solution saves time
+LARGEST = 1e75  # bound on |x| and |y|: squares of products stay within floating point
+MANY = 2000  # weights above which no Hessian is formed
+MODERATE = 1e100  # a loss at which the search can start
+SAMPLE = 16  # the first solution uses every 16th row
+LARGE = 100_000  # rows above which a first solution saves time
 
 
 @dataclass(frozen=True)
 class Game:
-    """What was played: rows, targets and weights, before any is left out."""
+    """Rows, targets and weights of a stream, before rows are dropped."""
 
     X: Any  # (n, d), dense or CSR
     y: Array  # (n,) numbers, or (n, K) label probabilities
@@ -94,14 +94,14 @@ class Game:
         return design.size * (2 if isinstance(self.domain, Octahedron) else 1) > MANY
 
     def _start(self, n: int, design: Design, smooth: Smooth, start: Array) -> Array:
-        """Weights of moderate loss: the exponential loss is beyond floating point at many."""
+        """Weights of moderate loss: the exponential loss overflows at many."""
         if smooth.look(design.forecasts(start)).value < MODERATE:
             return start
         found = replace(self, loss=named("logistic"), regularization=0.0).solve(n, 1e-6).w
         if smooth.look(design.forecasts(found)).value < MODERATE:
             return found
         raise ValueError(
-            f"The exponential loss leaves floating point wherever the search may begin in {self.domain}: choose a "
+            f"The exponential loss overflows at every starting point in {self.domain}: choose a "
             "smaller set, scale the features down, or use another loss."
         )
 
@@ -151,8 +151,8 @@ def game(X: Any, y: Any, loss: str, domain: Domain, regularization: float, sampl
             loss = "logistic" if n_classes == 2 else "softmax"
         if named(loss).kind == "margin" and n_classes != 2:
             raise ValueError(
-                f"loss={loss!r} is for two classes, and here are {n_classes}: use 'log', 'softmax' or "
-                "'multiclass hinge', or declare the two, classes=[...]."
+                f"loss={loss!r} needs two classes; here there are {n_classes}: use 'log', 'softmax' or "
+                "'multiclass hinge', or declare two classes with classes=[...]."
             )
     else:
         targets = validate.numbers(y, LARGEST)
@@ -176,7 +176,7 @@ def _smooth(y: Array, weight: Array, name: str) -> Smooth:
 
 
 def _pieces(X: Any, y: Array, weight: Array, name: str, n_classes: int) -> tuple[Design, Pieces]:
-    """One row of pieces a row and label that it has."""
+    """One row of pieces per row and label that it has."""
     if name == "absolute":
         return Design(X), TwoPieces(y, weight, hinge=False)
     rows, labels = np.nonzero(y > 0)

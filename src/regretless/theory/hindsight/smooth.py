@@ -1,7 +1,7 @@
-"""Smooth losses of many forecasts at once: total, slopes, curvatures, and how far each may be from the exact number.
+"""Smooth losses of many forecasts: total, slopes and curvatures, with bounds on their rounding errors.
 
-Each loss f of a row has |f'''| <= R f'' along a line on which the forecasts (their differences, for several classes)
-move at speed R: the squared loss with R = 0, and the logistic, exponential and softmax losses as they are.
+Each loss f of a row has |f'''| <= R f'' along a line on which the forecasts (or their differences, for several classes)
+move at speed R: R = 0 for the squared loss, and R as it is for the logistic, exponential and softmax losses.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from regretless.core.types import Array
 from regretless.theory.hindsight.design import SUM, UNIT
 from regretless.theory.losses import LARGEST_EXPONENT
 
-LAST_DIGITS = 8 * UNIT  # of exp, log1p and the few operations around them
+LAST_DIGITS = 8 * UNIT  # error of exp, log1p and the few operations around them
 
 
 class Look(NamedTuple):
     """A sum of losses at given forecasts."""
 
-    values: Array  # the losses, row by row, off by at most LAST_DIGITS times themselves
+    values: Array  # the loss per row, with a relative error of at most LAST_DIGITS
     slopes: Array
     uncertainty: Array  # of the slopes
-    curvature: Array  # one number a forecast; see `Design.gram`
+    curvature: Array  # one number per forecast; see `Design.gram`
 
     @property
     def value(self) -> float:
@@ -32,29 +32,29 @@ class Look(NamedTuple):
 
 
 class Smooth(Protocol):
-    """What the solvers ask of a loss."""
+    """The interface of a loss for the solvers."""
 
-    curved: bool  # whether the curvature changes
+    curved: bool  # whether the curvature varies
 
     def look(self, Z: Array) -> Look:
         """The sum of the losses at the forecasts Z."""
         ...
 
     def lowest(self) -> float:
-        """A lower bound on the sum, whatever the forecasts."""
+        """A lower bound on the sum, for all forecasts."""
         ...
 
     def relaxed(self, Z: Array, least: float) -> tuple[Look, Any]:
-        """A function below the sum, without the terms under `least` that may vanish, and which forecasts it sees."""
+        """A function below the sum, without negligible terms under `least`, and the forecasts on which it depends."""
         ...
 
     def take(self, rows: Any, factor: float = 1.0) -> Smooth:
-        """The same for some of the rows, `factor` times as heavy."""
+        """The same loss for some of the rows, with weights multiplied by `factor`."""
         ...
 
 
 class Margin:
-    """Two classes, one forecast: `weight[0]` loss(-z) + `weight[1]` loss(z), the loss logistic or exponential."""
+    """Two classes, one forecast: `weight[0]` loss(-z) + `weight[1]` loss(z) with the logistic or exponential loss."""
 
     curved = True
 
@@ -79,14 +79,14 @@ class Margin:
         return Look(values, up - down, LAST_DIGITS * (up + down), (c0 + c1) * high * low)
 
     def lowest(self) -> float:
-        """A lower bound on the sum: labels known for sure cost nothing, others their entropy."""
+        """A lower bound on the sum: 0 for hard labels, the entropy for soft labels."""
         c0, c1 = self.weight
         if self.exponential:  # at z = ln(c1/c0)/2
             return 2.0 * float((np.sqrt(c0) * np.sqrt(c1)).sum()) * (1 - SUM)
         return entropies(self.weight) * (1 - SUM)
 
     def relaxed(self, Z: Array, least: float) -> tuple[Look, Any]:
-        """Without the rows of a sure label whose loss is under `least`."""
+        """Without the rows of a hard label whose loss is below `least`."""
         sure = self.weight.min(axis=0) == 0
         live = np.ones(Z.size, dtype=bool)
         if sure.any():
@@ -97,12 +97,12 @@ class Margin:
         return look, live
 
     def take(self, rows: Any, factor: float = 1.0) -> Margin:
-        """The same for some of the rows, `factor` times as heavy."""
+        """The same loss for some of the rows, with weights multiplied by `factor`."""
         return Margin(factor * self.weight[:, rows], self.exponential)
 
 
 class Softmax:
-    """K classes: log(sum of e^z_j) - y.z under label probabilities y, (K, n), times a weight a row."""
+    """K classes: log(sum of e^z_j) - y.z for label probabilities y, (K, n), times a weight per row."""
 
     curved = True
 
@@ -111,13 +111,13 @@ class Softmax:
         self.weight = weight
 
     def look(self, Z: Array) -> Look:
-        """The sum of the losses at the forecasts Z. A forecast of -inf leaves a class of no probability out."""
+        """The sum of the losses at the forecasts Z. A forecast of -inf removes a class of probability 0."""
         Y, c = self.Y, self.weight
         top = Z.max(axis=0)
         e = np.exp(Z - top)
         total = e.sum(axis=0)
         rest = total - 1.0
-        close = rest < 0.5  # the leader's 1 would swallow small numbers
+        close = rest < 0.5  # the leader's 1 would absorb small numbers
         if close.any():
             others = e[:, close]
             others[Z[:, close].argmax(axis=0), np.arange(others.shape[1])] = 0.0
@@ -126,7 +126,7 @@ class Softmax:
         values = c * (missed + np.log1p(rest))
         p = e / total
         sure = Y == 1.0
-        others = np.where(sure, 0.0, e).sum(axis=0) / total  # 1 - p without the cancellation
+        others = np.where(sure, 0.0, e).sum(axis=0) / total  # 1 - p without cancellation
         slopes = c * np.where(sure, -others, p - Y)
         doubt = np.abs(slopes) + np.where((Y > 0.0) & ~sure, 2 * c * Y, 0.0)
         return Look(values, slopes, (LAST_DIGITS + Y.shape[0] * UNIT) * doubt, c * p)
@@ -136,17 +136,17 @@ class Softmax:
         return entropies(self.Y * self.weight) * (1 - SUM)
 
     def relaxed(self, Z: Array, least: float) -> tuple[Look, Any]:
-        """Without the classes that a row does not have and hardly believes in."""
+        """Without the classes that a row does not have and to which it gives a negligible probability."""
         live = (self.Y > 0) | (self.look(Z).curvature >= least)
         return self.look(np.where(live, Z, -np.inf)), live
 
     def take(self, rows: Any, factor: float = 1.0) -> Softmax:
-        """The same for some of the rows, `factor` times as heavy."""
+        """The same loss for some of the rows, with weights multiplied by `factor`."""
         return Softmax(self.Y[:, rows], factor * self.weight[rows])
 
 
 class Squared:
-    """(z - y)^2, times a weight a row."""
+    """(z - y)^2, times a weight per row."""
 
     curved = False
 
@@ -165,16 +165,16 @@ class Squared:
         return 0.0
 
     def relaxed(self, Z: Array, least: float) -> tuple[Look, Any]:
-        """The sum itself: every row may matter."""
+        """The sum itself: no row is negligible."""
         return self.look(Z), np.ones(Z.size, dtype=bool)
 
     def take(self, rows: Any, factor: float = 1.0) -> Squared:
-        """The same for some of the rows, `factor` times as heavy."""
+        """The same loss for some of the rows, with weights multiplied by `factor`."""
         return Squared(self.y[rows], factor * self.weight[rows])
 
 
 class Linear:
-    """y z, times a weight a row."""
+    """y z, times a weight per row."""
 
     curved = False
 
@@ -188,7 +188,7 @@ class Linear:
         return Look(slopes * Z, slopes, UNIT * np.abs(slopes), np.zeros(Z.size))
 
     def lowest(self) -> float:
-        """None, unless all slopes are 0."""
+        """-inf, unless all slopes are 0."""
         return -np.inf if np.any(self.weight * self.y) else 0.0
 
     def relaxed(self, Z: Array, least: float) -> tuple[Look, Any]:
@@ -196,12 +196,12 @@ class Linear:
         return self.look(Z), np.ones(Z.size, dtype=bool)
 
     def take(self, rows: Any, factor: float = 1.0) -> Linear:
-        """The same for some of the rows, `factor` times as heavy."""
+        """The same loss for some of the rows, with weights multiplied by `factor`."""
         return Linear(self.y[rows], factor * self.weight[rows])
 
 
 def entropies(masses: Array) -> float:
-    """What the best forecast of each row loses under log loss, with masses (K, n) of its labels."""
+    """The log loss of the best forecast of each row, with masses (K, n) of its labels."""
     total = np.broadcast_to(masses.sum(axis=0), masses.shape)
     some = masses > 0
     return float((masses[some] * np.log(total[some] / masses[some])).sum())

@@ -1,19 +1,19 @@
-r"""Lower bounds over the whole space, where a gradient that is not exactly 0 proves nothing by itself.
+r"""Lower bounds over the whole space, where a gradient that is not exactly 0 proves nothing without curvature.
 
-Curvature does. Let H be the Hessian at w, mu its least eigenvalue, and let the forecasts (their differences) of every
-row move by at most r |v| when the weights move by v.
+Let H be the Hessian at w, mu its smallest eigenvalue, and let the forecasts (or their differences) of every row change
+by at most r |v| when the weights change by v.
 
 - Smooth losses with |f'''| <= (speed of the forecasts) f'' satisfy f(w + v) >= f(w) + g.v + (e^-rs + rs - 1)/r^2 with
   r in units of H, s = |v|_H, so that f >= f(w) - |g|^2/(2 mu (1 - a)) where a = r |g|/mu < 1.
 - For piecewise linear losses take H from the weights alpha of the pieces (`Design.gram` of alpha). Then alpha can be
-  moved, each by at most a times itself, so that the gradient of the tangents is exactly 0: a dual point, if a <= 1. Its
-  offset differs by p.H^-1 g, where p is how a move of the weights along H moves the offset.
+  changed, each by at most a times itself, so that the gradient of the tangents is exactly 0: a dual point, if a <= 1.
+  Its offset differs by p.H^-1 g, where p is the change of the offset as the weights move along H.
 
-Both need mu > 0. Columns that are combinations of others make it 0, but weights on them add nothing, so they may be
-left out; only it must be known that the combination is exact. That is so if the others alone reach all forecasts. Else
+Both need mu > 0. Columns that are linear combinations of others make it 0, but weights on them add nothing, so they can
+be dropped if the combination is known to be exact. That is so if the other columns alone reach all forecasts. Otherwise
 it is checked without rounding, for combinations with short binary fractions as coefficients: equal columns, zero
-columns, sums of indicators. Columns that are nearly but not exactly dependent allow huge weights that pay for
-themselves, and then there is no bound here.
+columns, sums of indicators. Columns that are nearly but not exactly dependent allow huge weights with a real gain, and
+then there is no bound here.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from regretless.theory.hindsight.design import CHUNK, UNIT, Design
 
 FRACTION = 2.0**-10  # coefficients of exact combinations are multiples of this
 LEAST = 1e-30  # entries below this have no half in single precision
-MANY_ROWS = 10_000  # more rows than columns, wherever the columns are not too many
-LONGEST = 2.0**18  # and at most this many of them: a product with half the digits of x is then exact
+MANY_ROWS = 10_000  # more rows than columns, if the columns are not too many
+LONGEST = 2.0**18  # at most this many rows: a product with half the digits of x is then exact
 
 
 class Firm(NamedTuple):
-    """How well the curvature holds the weights: see `firmness`."""
+    """How strongly the curvature bounds the weights: see `firmness`."""
 
     decrement: float  # |g|^2/mu
     ratio: float  # a
@@ -57,15 +57,14 @@ def firmness(
     flat: Array | None = None,
     pushed: tuple[Array, Array] | None = None,
 ) -> Firm | None:
-    """The numbers of this module's bounds, in a scaling of the columns that makes H's diagonal about 1.
+    """The quantities in this module's bounds, with columns scaled so that H's diagonal is about 1.
 
-    `live` says which forecasts the function looks at, and `free` whether it looks at nothing else, unless with constant
-    slopes `flat`. `reach` is how much
-    faster than |x| |v| differences move (0: the curvature is constant), `off` the uncertainty of g, `ridge` the
-    regularization's part of H, `pushed` p and its uncertainty.
+    `live` marks the forecasts on which the function depends, and `free` says whether it depends on nothing else, except
+    through constant slopes `flat`. `reach` is the speed of differences relative to |x| |v| (0: the curvature is
+    constant), `off` the uncertainty of g, `ridge` the regularization's part of H, `pushed` p and its uncertainty.
     """
     size = design.size
-    if design.n_classes and free:  # only differences matter: let the weights of the last class be 0
+    if design.n_classes and free:  # only differences matter: set the weights of the last class to 0
         size -= design.d
     H = H[:size, :size] + ridge * np.eye(size)
     gradient = np.abs(g).ravel()[:size] + off.ravel()[:size]
@@ -75,7 +74,7 @@ def firmness(
     if not np.isfinite(scaled).all():
         return None
     terms = min(design.n, CHUNK) + design.n / CHUNK + design.n_classes + 32
-    doubt = size * UNIT * (4 * terms + 16 * size)  # of the entries, as a matrix norm, and of its eigenvalues
+    doubt = size * UNIT * (4 * terms + 16 * size)  # error of the entries, as a matrix norm, and of the eigenvalues
     kept = _independent(scaled, 4 * doubt)
     if kept.size < size and not (free and _rest_depends(design, scaled, scale, kept, live, flat)):
         return None
@@ -100,7 +99,7 @@ def firmness(
 
 
 def _independent(scaled: Array, tolerance: float) -> NDArray[np.intp]:
-    """Columns whose Gram matrix is firmly positive, by Cholesky's decomposition with pivots."""
+    """Columns whose Gram matrix is safely positive definite, by Cholesky decomposition with pivoting."""
     _, pivots, rank, _ = dpstrf(scaled, tol=tolerance, lower=1)
     return np.sort(pivots[:rank].astype(np.intp) - 1)
 
@@ -108,10 +107,10 @@ def _independent(scaled: Array, tolerance: float) -> NDArray[np.intp]:
 def _rest_depends(
     design: Design, scaled: Array, scale: Array, kept: NDArray[np.intp], live: Array, flat: Array | None
 ) -> bool:
-    """Whether every other column is, exactly, a combination of those kept, as far as the function looks."""
+    """Whether every other column is exactly a combination of those kept, where the function depends on it."""
     steep = np.zeros(0, dtype=np.intp) if flat is None else np.flatnonzero(flat)
     if kept.size == _directions(design, live, kept.size) and not steep.size:
-        return True  # whatever the other columns are, those kept already reach all forecasts
+        return True  # the kept columns already reach all forecasts
     rest = np.setdiff1d(np.arange(scale.size), kept)
     M = np.zeros((kept.size, rest.size))
     if kept.size:
@@ -135,7 +134,7 @@ def _rest_depends(
 
 
 def _directions(design: Design, live: Array, least: int) -> int:
-    """In how many directions the forecasts that count may differ at all: at least `least`, or more than needed."""
+    """The rank of the relevant forecasts: at least `least`, or enough."""
     rows = np.flatnonzero(live if live.ndim == 1 else live.sum(axis=0) > 1)
     if rows.size > MANY_ROWS:
         return least + 1
@@ -149,7 +148,7 @@ def _directions(design: Design, live: Array, least: int) -> int:
 
 
 def _unseen(design: Design, V: Array, live: Array) -> bool:
-    """Whether moving the weights by V moves no forecast that counts, in exact arithmetic."""
+    """Whether changing the weights by V changes no relevant forecast, in exact arithmetic."""
     columns = np.flatnonzero(V.any(axis=0))
     V = V[:, columns]
     X = design.X[:, columns]
@@ -166,7 +165,7 @@ def _unseen(design: Design, V: Array, live: Array) -> bool:
 
 
 def _balanced(design: Design, v: Array, rows: NDArray[np.intp], flat: Array) -> bool:
-    """Whether moving the weights by v moves the sum of these rows' constant slopes times forecasts by exactly 0."""
+    """Whether changing the weights by v changes the sum of these rows' constant slopes times forecasts by exactly 0."""
     if rows.size > MANY_ROWS:
         return False
     columns = np.flatnonzero(v)
@@ -178,7 +177,7 @@ def _balanced(design: Design, v: Array, rows: NDArray[np.intp], flat: Array) -> 
 
 
 def _halves(X: Array | sparse.csr_array) -> NDArray[np.float64]:
-    """Each row as two rows that add up to it, of which neither has more than 29 significant digits, (n, 2, d)."""
+    """Each row as the sum of two rows whose entries have at most 29 significant digits, (n, 2, d)."""
     dense: Any = X.toarray() if sparse.issparse(X) else X  # type: ignore[union-attr]
     with np.errstate(over="ignore", under="ignore"):
         high = dense.astype(np.float32).astype(np.float64)
@@ -186,5 +185,5 @@ def _halves(X: Array | sparse.csr_array) -> NDArray[np.float64]:
 
 
 def _is_zero(products: Array) -> bool:
-    """Whether numbers add up to 0 exactly."""
+    """Whether numbers sum to 0 exactly."""
     return bool(math.fsum(products.ravel()) == 0.0)

@@ -1,0 +1,79 @@
+"""A block of rows that a learner has checked, and learns in one go or in steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from regretless.core.interrupts import stretches
+from regretless.core.types import Array
+
+if TYPE_CHECKING:
+    from regretless.core.learner import OnlineLearner
+
+BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labels and forecasts take
+
+
+class Block:
+    """Checked rows, their targets and weights, and how many of them are learned.
+
+    `at` is right at any moment, also after Ctrl-C: the first `at` rows are learned, and nothing of the others.
+    """
+
+    def __init__(self, learner: OnlineLearner, X: Any, targets: Array, weight: Array, keep: bool) -> None:
+        self.learner, self.X, self.weight = learner, X, weight
+        self.n: int = X.shape[0]
+        self.at = 0
+        self._targets = targets
+        self._keep = keep
+        self._out = learner._new_forecasts(self.n if keep else min(BLOCK, self.n))
+
+    def learn_to(self, stop: int) -> None:
+        """Learn the next rows, up to `stop` of this block."""
+        learner = self.learner
+        for begin in range(self.at, stop, BLOCK):
+            some = slice(begin, min(begin + BLOCK, stop))
+            X, Y, weight = self.X[some], self._targets[some], self.weight[some]
+            out = self._out[some] if self._keep else self._out[: some.stop - begin]
+            for rows in stretches(some.stop - begin, learner._least_rows, bool(learner._holds)):
+                learner._run(X[rows], Y[rows], weight[rows], out[rows])
+                self.at = begin + rows.stop
+
+    def results(self) -> tuple[Array, Array]:
+        """What the kernels wrote, and the targets, once all rows are learned."""
+        return self._out, self._targets
+
+
+class BlockPlay:
+    """A block that is learned in steps: iterate over it, and it pauses after each of the rows asked for.
+
+    `forecasts` and `targets` are those of all rows, once the last step is done.
+    """
+
+    def __init__(self, learner: OnlineLearner, block: Any, stops: Iterable[int]) -> None:
+        self._learner, self._block = learner, block
+        self._stops = sorted({*(int(stop) for stop in stops), block.n})
+        if not 1 <= self._stops[0] <= self._stops[-1] <= block.n:
+            raise ValueError(f"stops={self._stops[:-1]}: give numbers of rows from 1 to {block.n}.")
+
+    def __iter__(self) -> Iterator[int]:
+        """Learn up to the next stop, and yield the number of rows learned."""
+        for stop in self._stops:
+            self._learner._learn_to(self._block, stop)
+            yield stop
+
+    @property
+    def forecasts(self) -> Array:
+        """Row t's forecast, made before row t's label was used: as `predict_then_learn` returns it."""
+        return self._learner._said(self._results()[0])
+
+    @property
+    def targets(self) -> Array:
+        """The targets as numbers: (n,) for a regressor, probabilities (n, K) for a classifier."""
+        return self._results()[1]
+
+    def _results(self) -> tuple[Array, Array]:
+        if self._block.at < self._block.n:
+            raise ValueError(f"{self._block.at} of {self._block.n} rows are learned: iterate to the end first.")
+        found: tuple[Array, Array] = self._block.results()
+        return found

@@ -1,0 +1,205 @@
+"""Match: the one loop that scores. `play`, `run` and `race` feed blocks to it.
+
+A match gives its learner one block after another, pauses at the marks, counts the scores of the forecasts, and reads
+certificate and bound. What it has counted can be written as JSON and taken up again.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regretless.core.scores import N_SCORED, N_WRONG, TOTAL_LOSS, new_scores, score_classes, score_numbers
+from regretless.core.types import Array
+from regretless.evaluate.players import Before, margin_as_scores, number_of_rows, player
+from regretless.evaluate.trace import Checkpoint, Rows, Trace
+from regretless.theory.domains import Domain
+
+PER_DECADE = 10  # marks where they are "log"
+
+
+class Totals(NamedTuple):
+    """What the learner says of itself at a pause."""
+
+    loss: float | None  # None where the match counts it
+    certificate: float
+    bound: float
+    seconds: float
+
+
+class Match:
+    """A learner on a stream: its score so far, and its trace up to the last mark.
+
+    Scores are those of the rows of this match. So are loss, certificate and bound; a learner that has learned rows
+    before has neither certificate nor bound here, since both speak of all its rows.
+
+    Parameters
+    ----------
+    learner : a learner of this library, of River or of scikit-learn (`players.py`).
+    name : its name in the trace; None means the name of its class.
+    classes : the labels, if the first block need not show all.
+    domain : the set that regret is measured against, if it is not the learner's own.
+    marks : after which rows a line of the trace is written: "log" (ten per decade) or numbers of rows.
+    keep_forecasts : whether the trace keeps every forecast.
+    batch : how many rows a scikit-learn estimator is given at a time.
+    weighted : whether blocks come with weights. Scores count every row once; the learner's loss is weighted.
+    """
+
+    def __init__(
+        self,
+        learner: Any,
+        *,
+        name: str | None = None,
+        classes: Any = None,
+        domain: Domain | None = None,
+        marks: str | Iterable[int] = "log",
+        keep_forecasts: bool = False,
+        batch: int = 1,
+        weighted: bool = False,
+    ) -> None:
+        self.name = type(learner).__name__ if name is None else name
+        self.player = player(learner, classes, batch)
+        self.domain = domain
+        self.scores, self.bins = new_scores()
+        self.checkpoints: list[Checkpoint] = []
+        self.seconds = 0.0
+        self._forecasts: list[Array] | None = [] if keep_forecasts else None
+        self._marks = marks_of(marks)
+        self._weighted = weighted
+
+    @property
+    def learner(self) -> Any:
+        """The learner that plays."""
+        return self.player.learner
+
+    @property
+    def rows(self) -> int:
+        """Rows scored so far."""
+        return int(self.scores[N_SCORED])
+
+    @property
+    def kind(self) -> str:
+        """What the learner forecasts: "numbers", "probabilities" or "scores"."""
+        if self.player.regresses:
+            return "numbers"
+        return "probabilities" if self.player.probabilities else "scores"
+
+    @property
+    def mean_loss(self) -> float:
+        """Log loss per row; the squared error for numbers, the error rate for scores."""
+        rows = max(self.rows, 1)
+        if self.kind == "scores":
+            return float(self.scores[N_WRONG]) / rows
+        return self._log_loss(self.player.total_loss()) / rows
+
+    # ------------------------------------------------------------------ the loop
+
+    def feed(self, X: Any, y: Any, weight: Any = None) -> tuple[Array, Array]:
+        """Play a block, and write the trace at the marks in it. Returns forecasts and targets.
+
+        A block that is refused changes nothing.
+        """
+        first = self.rows
+        ahead = self._marks[bisect_right(self._marks, first) : bisect_right(self._marks, first + number_of_rows(y))]
+        noted = []
+        started = time.perf_counter()
+        block = self.player.play(X, y, weight, [mark - first for mark in ahead])
+        for rows in block:
+            self.seconds += time.perf_counter() - started
+            if first + rows in ahead:
+                noted.append((rows, self._totals()))
+            started = time.perf_counter()
+        forecasts, targets = block.forecasts, block.targets
+        self.seconds += time.perf_counter() - started
+        at = 0
+        for rows, totals in noted:
+            self._count(forecasts[at:rows], targets[at:rows])
+            self._write(totals)
+            at = rows
+        self._count(forecasts[at:], targets[at:])
+        if self._forecasts is not None:
+            self._forecasts.append(forecasts)
+        return forecasts, targets
+
+    def _count(self, forecasts: Array, targets: Array) -> None:
+        if self.kind == "numbers":
+            score_numbers(forecasts, targets.reshape(-1), self.scores)
+        else:
+            kinds = self.kind == "probabilities", not self._keeps_log_loss
+            score_classes(margin_as_scores(forecasts), targets, *kinds, self.scores, self.bins)
+
+    @property
+    def _keeps_log_loss(self) -> bool:
+        """Whether the learner's own total is the log loss of the rows: then it need not be computed again."""
+        return self.player.keeps_log_loss and not self._weighted
+
+    def _log_loss(self, own: float | None) -> float:
+        """The log loss so far, given the learner's own total."""
+        return own if own is not None and self._keeps_log_loss else float(self.scores[TOTAL_LOSS])
+
+    def _totals(self) -> Totals:
+        return Totals(self.player.total_loss(), *self.player.promises(self.domain), self.seconds)
+
+    def _write(self, totals: Totals) -> None:
+        """One line of the trace."""
+        own, certificate, bound, seconds = totals
+        rows, counted, mistakes, brier = self.scores.tolist()
+        loss = counted if own is None else own
+        self.checkpoints.append(
+            Checkpoint(rows, self._log_loss(own), mistakes, brier, loss, certificate, bound, seconds)
+        )
+
+    # ------------------------------------------------------------------ what is left of it
+
+    def trace(self, stream: Rows | None = None) -> Trace:
+        """The trace, the last row included. With the rows of the match it also has the regret."""
+        if not self.checkpoints or self.checkpoints[-1].rows < self.rows:
+            self._write(self._totals())
+        return Trace(
+            name=self.name,
+            competition=self.player.competition(self.domain),
+            kind=self.kind,
+            checkpoints=tuple(self.checkpoints),
+            bins=self.bins,
+            forecasts=None if self._forecasts is None else np.concatenate(self._forecasts),
+            classes=self.player.classes,
+            stream=stream,
+            seen=self.player.for_comparators,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """What has been counted, for `take_up`."""
+        return {
+            "scores": self.scores.tolist(),
+            "bins": self.bins.tolist(),
+            "checkpoints": [list(line) for line in self.checkpoints],
+            "seconds": self.seconds,
+            "before": list(self.player.before),
+        }
+
+    def take_up(self, told: dict[str, Any]) -> None:
+        """Go on from what `as_json` wrote, with the learner as it was then."""
+        self.scores, self.bins = np.array(told["scores"]), np.array(told["bins"])
+        self.checkpoints = [Checkpoint(*line) for line in told["checkpoints"]]
+        self.seconds = float(told["seconds"])
+        self.player.before = Before(*told["before"])
+
+
+def marks_of(marks: str | Iterable[int]) -> list[int]:
+    """The numbers of rows after which a line of the trace is written, in order.
+
+    >>> marks_of("log")[:12], marks_of([100, 10])
+    ([1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25], [10, 100])
+    """
+    if isinstance(marks, str):
+        if marks != "log":
+            raise ValueError(f'checkpoints={marks!r}: give "log" or numbers of rows.')
+        return sorted({round(10 ** (i / PER_DECADE)) for i in range(PER_DECADE * 18)})
+    found = sorted({int(t) for t in marks})
+    if found and found[0] < 1:
+        raise ValueError(f"checkpoints={found}: the first must be at 1 row or more.")
+    return found

@@ -1,0 +1,215 @@
+"""The game of K classes, FOLKLORE's and GAF's: they differ in the forecast, and in where a row's quadratic is taken."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from regretless.core.jit import kernel
+from regretless.core.links import softmax
+from regretless.core.tally import ROWS, record
+from regretless.core.types import Array
+from regretless.learners.second_order.algebra import Work, distance, dot, trace, workspace
+from regretless.learners.second_order.curvature import kappa_of
+from regretless.learners.second_order.expectation import fresh_points, over_points, three_classes, two_classes
+from regretless.learners.second_order.forecasts import solve_logits
+from regretless.learners.second_order.panels import Panel, coefficients, look_at, variance
+from regretless.learners.second_order.rounding import MASS, ROOT, begin_root, charge, most_mass, note_jump, watch
+from regretless.learners.second_order.surrogate import (
+    SurrogateState,
+    apply,
+    apply_to_root,
+    flush,
+    fold,
+    look,
+    product,
+    weigh,
+)
+
+QUADRATURE, SOBOL, MONTE_CARLO = range(3)
+
+
+class Sampling(NamedTuple):
+    """How GAF computes its expectation."""
+
+    method: int
+    points: Array  # (n_samples, K - 1); MONTE_CARLO writes fresh draws into it
+    seed: int
+    mu: float  # weight of the uniform distribution
+
+
+class MulticlassConstants(NamedTuple):
+    """The numbers that the kernels read."""
+
+    radius: float
+    regularization: float
+    code: int  # of the curvature's name
+    number: float  # the curvature itself, if it is given as a number
+    feature_bound: float  # 0: each row uses its own norm
+    H: Array  # helmert(K): from reduced to logit coordinates
+    sampling: Sampling | None  # None is FOLKLORE; known at compile time, so that each learner compiles its own game
+
+
+class Digits(NamedTuple):
+    """How far the arithmetic can be trusted."""
+
+    most_mass: float  # that P has digits for
+    most_growth: float  # of A within a panel
+    variance: float  # the trace of Q that this growth is measured by
+    n_weights: int
+
+
+@kernel
+def folklore_forecast(work: Work, z: Array) -> None:
+    """Logits z, p = softmax(z), and e = z - m up to a constant, which no Hessian sees."""
+    m, e, p, Q = work.m, work.e, work.p, work.Q
+    K = m.size
+    for a in range(K):
+        e[a] = m[a] + 0.25 * Q[a, a]
+    solve_logits(e, Q, z, p, work)
+    distance(z, m, e)
+
+
+@kernel
+def gaf_forecast(work: Work, H: Array, sampling: Sampling, round_: int, log_p: Array) -> None:
+    """log of (1 - mu) E softmax(N(m, Q/2)) + mu/K. (The text's Algorithm 1 prints Q for Q/2: docs/errata.md.)"""
+    m, Q, Sigma, mu = work.m, work.Q, work.S, sampling.mu
+    K = m.size
+    for a in range(K):
+        for b in range(K):
+            Sigma[a, b] = 0.5 * Q[a, b]
+    if sampling.method == QUADRATURE and K == 2:
+        two_classes(m, Sigma, log_p)
+    elif sampling.method == QUADRATURE:
+        three_classes(m, Sigma, H, log_p)
+    else:
+        if sampling.method == MONTE_CARLO:
+            fresh_points(sampling.seed, round_, sampling.points)
+        over_points(m, Sigma, H, sampling.points, log_p)
+    if mu > 0.0:
+        for a in range(K):
+            log_p[a] = math.log((1.0 - mu) * math.exp(log_p[a]) + mu / K)
+
+
+@kernel
+def gaf_point(work: Work, y: Array, weight: float) -> None:
+    """Where the leader stands once the true loss of the row is added.
+
+    z = m - (weight Q/2)(softmax(z) - y), and e = z - m up to a constant. (The text's Algorithm 1 uses the point
+    before: docs/errata.md.)
+    """
+    m, e, z, p, Q, wQ = work.m, work.e, work.z, work.p, work.Q, work.S
+    K = m.size
+    for a in range(K):
+        e[a] = m[a]
+        for b in range(K):
+            wQ[a, b] = weight * Q[a, b]
+            e[a] += 0.5 * wQ[a, b] * y[b]
+    solve_logits(e, wQ, z, p, work)
+    distance(z, m, e)
+
+
+@kernel
+def forecast(work: Work, H: Array, sampling: Sampling | None, round_: int, out: Array) -> None:
+    """The forecast of a row, from m and Q in `work`: FOLKLORE's logits, or GAF's log-probabilities."""
+    if sampling is None:
+        folklore_forecast(work, out)
+    else:
+        gaf_forecast(work, H, sampling, round_, out)
+
+
+@kernel
+def lose(work: Work, y: Array, weight: float, sampling: Sampling | None, out: Array) -> tuple[float, float]:
+    """The loss of a forecast, and the loss at the point where the quadratic is taken, which is left in `work`."""
+    if sampling is None:
+        loss = softmax(out, work.p) - dot(y, out)
+        return loss, loss
+    gaf_point(work, y, weight)
+    return -dot(y, out), softmax(work.z, work.p) - dot(y, work.z)
+
+
+@kernel
+def meet(
+    size: float, tally: Array, y: Array, weight: float, c: MulticlassConstants, digits: Digits, work: Work, out: Array
+) -> float:
+    """One row of norm `size`: forecast, see the label, lose, weigh its quadratic.
+
+    Returns weight times kappa; or -1, with nothing counted, if there are too few digits for the row.
+    """
+    forecast(work, c.H, c.sampling, int(tally[ROWS]), out)
+    if weight == 0.0:
+        return 0.0
+    kap = kappa_of(c, size, 1.0, y.size)
+    loss, at_point = lose(work, y, weight, c.sampling, out)
+    growth, terms, mass, shift = weigh(y, kap, weight, size * size, c.regularization, work)
+    if tally[MASS] + mass > digits.most_mass or weight * kap * digits.variance > digits.most_growth:
+        return -1.0
+    if tally[ROOT] != 0.0:
+        note_jump(tally, digits.n_weights, weight * kap * trace(work.Q), mass)
+    record(tally, weight, weight * loss, growth + weight * (loss - at_point), size)
+    charge(tally, mass, shift, weight * math.log(y.size) + terms)
+    return weight * kap
+
+
+@kernel
+def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: MulticlassConstants, out: Array) -> None:
+    """The game over a block."""
+    P, w, tally = state
+    H = constants.H
+    K, r = H.shape
+    V, U, work = np.empty((r, w.size)), np.zeros((r, w.size)), workspace(K)
+    f, phi, root = np.empty(w.size), np.empty(w.size), tally[ROOT] != 0.0
+    most = math.inf if root else most_mass(P)
+    t = 0
+    while t < X.shape[0]:
+        if root:
+            product(P, X[t], V)
+        else:
+            fold(P, U, X[t], V)
+        size = look(V, w, X[t], H, root, work)
+        bend = meet(size, tally, Y[t], weight[t], constants, Digits(most, math.inf, 0.0, w.size), work, out[t])
+        if bend < 0.0:
+            begin_root(P, tally)  # the last row's update is in it
+            root, most = True, math.inf
+            continue
+        if weight[t] == 0.0:
+            U[:] = 0.0
+        elif root:
+            apply_to_root(P, V, w, X[t], bend, H, (f, phi), work)
+            watch(P, tally)
+        else:
+            apply(V, w, U, H, work)
+        t += 1
+    if not root:
+        flush(P, U)
+
+
+@kernel
+def run_panel(panel: Panel, tally: Array, Y: Array, weight: Array, constants: MulticlassConstants, out: Array) -> int:
+    """The same in coefficients of a panel's rows; returns the number of rows that there are digits for."""
+    H = constants.H
+    K, r = H.shape
+    C, work = np.empty((r, panel.omega.size)), workspace(K)
+    for t in range(weight.size):
+        coefficients(panel, t, C)
+        size = look_at(panel, t, C, H, work)
+        digits = Digits(panel.most_mass, panel.most_growth, variance(panel, t, r), panel.size)
+        if meet(size, tally, Y[t], weight[t], constants, digits, work, out[t]) < 0.0:
+            return t
+        if weight[t] != 0.0:
+            apply(C, panel.omega, panel.U[t * r : (t + 1) * r], H, work)
+    return weight.size
+
+
+@kernel
+def forecast_block(state: SurrogateState, X: Array, constants: MulticlassConstants, out: Array) -> None:
+    """The forecasts of a block of rows, all from the same state."""
+    P, w, tally = state
+    H = constants.H
+    V, work = np.empty((H.shape[1], w.size)), workspace(H.shape[0])
+    for t in range(X.shape[0]):
+        product(P, X[t], V)
+        look(V, w, X[t], H, tally[ROOT] != 0.0, work)
+        forecast(work, H, constants.sampling, int(tally[ROWS]), out[t])

@@ -1,0 +1,69 @@
+"""One function per theorem: the regret that it proves after n rows, with explicit constants.
+
+One module per family of learners, with the names of the packages in `regretless.learners`. Numeric assumptions are
+checked, and a violated one raises `NoBound`. docs/bounds.md is generated from the docstrings, which have a fixed
+form: the bounded quantity and its theorem, the formula, **Order**, **Assumes**, an example. The order also appears in
+the README's table, for the learners that use the bound.
+"""
+
+from regretless.theory.bounds.bandits import bandit, banditron, gaptron, gaptron_bandit
+from regretless.theory.bounds.ensembles import boosting, boosting_regression, fixed_share, hedge, mixture, weak_learning
+from regretless.theory.bounds.first_order import (
+    adagrad_norm,
+    aggregation_excess_risk,
+    aggregation_known_horizon,
+    averaging_excess_risk,
+    dual_averaging,
+    ftrl_proximal,
+    mirror_descent,
+    online_gradient_descent,
+    perceptron,
+    strongly_convex,
+)
+from regretless.theory.bounds.refitting import aggregating, ftrl, kernel_aioli
+from regretless.theory.bounds.second_order import (
+    aioli,
+    aioli_descent,
+    aioli_excess_risk,
+    folklore,
+    gaf,
+    gaf_logistic,
+    gaf_sampled,
+    online_newton_step,
+    vovk_azoury_warmuth,
+)
+
+__all__ = [
+    "adagrad_norm",
+    "aggregating",
+    "aggregation_excess_risk",
+    "aggregation_known_horizon",
+    "aioli",
+    "aioli_descent",
+    "aioli_excess_risk",
+    "averaging_excess_risk",
+    "bandit",
+    "banditron",
+    "boosting",
+    "boosting_regression",
+    "dual_averaging",
+    "fixed_share",
+    "folklore",
+    "ftrl",
+    "ftrl_proximal",
+    "gaf",
+    "gaf_logistic",
+    "gaf_sampled",
+    "gaptron",
+    "gaptron_bandit",
+    "hedge",
+    "kernel_aioli",
+    "mirror_descent",
+    "mixture",
+    "online_gradient_descent",
+    "online_newton_step",
+    "perceptron",
+    "strongly_convex",
+    "vovk_azoury_warmuth",
+    "weak_learning",
+]

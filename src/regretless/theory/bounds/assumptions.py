@@ -1,0 +1,58 @@
+"""Checks of the theorems' assumptions. Each raises `NoBound` with the parameter and its value."""
+
+from __future__ import annotations
+
+import math
+
+from regretless.core.errors import NoBound
+
+
+def check_positive(**sizes: float) -> None:
+    """Refuse a size that is not a positive finite number."""
+    for name, size in sizes.items():
+        if not 0 < size < math.inf:
+            raise NoBound(f"{name} must be a positive finite number for the theorem to hold; here {name}={size}.")
+
+
+def check_nonnegative(**sizes: float) -> None:
+    """Refuse a size that is negative, infinite or NaN."""
+    for name, size in sizes.items():
+        if not 0 <= size < math.inf:
+            raise NoBound(f"{name} must be a finite number >= 0 for the theorem to hold; here {name}={size}.")
+
+
+def check_counts(**counts: int) -> None:
+    """Refuse a count below 1."""
+    for name, count in counts.items():
+        if not 1 <= count < math.inf:
+            raise NoBound(f"{name} must be at least 1 for the theorem to hold; here {name}={count}.")
+
+
+def check_classes(n_classes: int) -> None:
+    """Refuse fewer than two classes."""
+    if not 2 <= n_classes < math.inf:
+        raise NoBound(f"the theorem needs two or more classes; here n_classes={n_classes}.")
+
+
+def check_failure(failure: float) -> None:
+    """Refuse a failure probability outside (0, 1)."""
+    if not 0 < failure < 1:
+        raise NoBound(f"failure is the probability that the bound fails, between 0 and 1; here failure={failure}.")
+
+
+def check_curvature(curvature: float, *, logits: float, n_classes: int) -> None:
+    r"""Refuse a curvature above the "sharp" and (for two classes) the "aioli" constant, for logits up to `logits`.
+
+    With :math:`L = 2C + \ln(K-1)`, the sharp condition is :math:`\kappa \le 1/(2+w)` where :math:`w + \ln w = L - 1`.
+    Equivalently, :math:`w = 1/\kappa - 2` satisfies :math:`w + \ln w \ge L - 1`.
+    """
+    L = 2 * logits + math.log(n_classes - 1)
+    w = 1 / curvature - 2
+    if w > 0 and w + math.log(w) >= L - 1 - 1e-9 * (1 + L):
+        return
+    if n_classes == 2 and curvature <= (1 + 1e-9) / (2 * (1 + L)):
+        return
+    raise NoBound(
+        f"curvature={curvature:.4g} is not proved to keep the quadratics below the log loss for logits up to "
+        f"{logits:.4g} and {n_classes} classes: lower it, or the radius, or scale the rows down."
+    )

@@ -1,0 +1,331 @@
+"""Second-order learners: AIOLI, FOLKLORE, GAF, Online Newton Step and the Vovk-Azoury-Warmuth forecaster."""
+
+from __future__ import annotations
+
+import math
+
+from regretless.core.errors import NoBound
+from regretless.theory.bounds.assumptions import (
+    check_classes,
+    check_counts,
+    check_curvature,
+    check_failure,
+    check_nonnegative,
+    check_positive,
+)
+
+
+def aioli(
+    n: int,
+    *,
+    n_features: int,
+    radius: float,
+    feature_bound: float,
+    regularization: float,
+    curvature: float,
+    virtual_weight: float = 1.0,
+) -> float:
+    r"""AIOLI's regret (`aioli`, Theorem 1).
+
+    .. math:: \lambda B^2 + a \frac{d}{2\kappa} \ln\left(1 + \frac{\kappa n R^2}{4d\lambda}\right)
+
+    With a = 1 and :math:`\kappa = 1/(2(1+BR))` this is the statement in the paper; a = 1/2 halves the second term. For
+    a < 1/2 the proof does not hold: the virtual labels no longer cover a certain mistake.
+
+    **Order.** O(d B log n) regret against weights of norm at most B.
+
+    **Assumes.** a >= 1/2; kappa is proved for margins up to BR.
+
+    >>> round(aioli(1000, n_features=5, radius=3.0, feature_bound=1.0, regularization=1 / 9,
+    ...             curvature=1 / 8), 2)
+    81.95
+    """
+    check_counts(n_features=n_features)
+    check_positive(radius=radius, regularization=regularization, curvature=curvature)
+    check_nonnegative(n=n, feature_bound=feature_bound)
+    check_curvature(curvature, logits=radius * feature_bound / 2, n_classes=2)
+    if not 0.5 <= virtual_weight < math.inf:
+        raise NoBound(f"AIOLI's theorem needs virtual_weight >= 1/2; this learner has {virtual_weight}.")
+    growth = math.log1p(curvature * n * feature_bound**2 / (4 * n_features * regularization))
+    return regularization * radius**2 + virtual_weight * n_features / (2 * curvature) * growth
+
+
+def aioli_descent(
+    n: int, *, n_features: int, radius: float, feature_bound: float, regularization: float, steps: int
+) -> float:
+    r"""The regret of AIOLI with forecasts found by gradient descent (`aioli`, Theorem 4).
+
+    .. math:: \lambda B^2 + d(1+BR) \ln\left(1 + \frac{n R^2}{8d(1+BR)\lambda}\right) + 1
+
+    The final 1 bounds the total error of stopping each forecast after T steps of size :math:`\lambda/(4\lambda+R^2)`
+    from 0. The paper's T has B in place of the last 1 in the logarithm, which is not enough for B < 1 (docs/errata.md).
+
+    **Order.** O(d B log n) regret against weights of norm at most B.
+
+    **Assumes.** :math:`T \ge (4 + r)\ln(3n^2 r(nr/8 + 1))` steps, r = R^2/lambda; the paper's curvature, 1/(2(1+BR));
+    virtual weight 1.
+
+    >>> round(aioli_descent(1000, n_features=5, radius=3.0, feature_bound=1.0, regularization=1 / 9,
+    ...                     steps=314), 2)
+    82.95
+    """
+    check_positive(radius=radius, regularization=regularization)
+    check_nonnegative(feature_bound=feature_bound)
+    exact = aioli(
+        n,
+        n_features=n_features,
+        radius=radius,
+        feature_bound=feature_bound,
+        regularization=regularization,
+        curvature=1 / (2 * (1 + radius * feature_bound)),
+    )
+    reach = feature_bound**2 / regularization
+    error = 3 * n**2 * reach * (n * reach / 8 + 1)
+    needed = math.ceil((4 + reach) * math.log(error)) if error > 1 else 0
+    if not steps >= needed:
+        raise NoBound(
+            f"AIOLI's Theorem 4 needs at least {needed} steps of gradient descent per row; here steps={steps}."
+        )
+    return exact + 1
+
+
+def aioli_excess_risk(n: int, *, n_features: int, radius: float, feature_bound: float) -> float:
+    r"""The expected excess risk of AIOLI stopped at a random row (`aioli`, Corollary 6).
+
+    .. math:: \frac1n \left[1 + d(1+BR) \ln\left(1 + \frac{n B^2 R^2}{8d(1+BR)}\right)\right]
+
+    Online to batch: rows are drawn independently from one distribution, and the learner after the first tau - 1 rows,
+    tau uniform in 1, ..., n, forecasts a new row. Its expected loss equals the expected mean loss of the n online
+    forecasts, so its excess over the best weights of norm at most B is at most the regret divided by n.
+
+    **Order.** O(d B log(n) / n) excess risk over weights of norm at most B.
+
+    **Assumes.** independent rows of one distribution; n >= 1; lambda = 1/B^2; the paper's curvature, 1/(2(1+BR));
+    virtual weight 1.
+
+    >>> round(aioli_excess_risk(1000, n_features=5, radius=3.0, feature_bound=1.0), 4)
+    0.0819
+    """
+    check_counts(n=n)
+    check_positive(radius=radius)
+    check_nonnegative(feature_bound=feature_bound)
+    regret = aioli(
+        n,
+        n_features=n_features,
+        radius=radius,
+        feature_bound=feature_bound,
+        regularization=1 / radius**2,
+        curvature=1 / (2 * (1 + radius * feature_bound)),
+    )
+    return regret / n
+
+
+def folklore(
+    n: int,
+    *,
+    n_features: int,
+    n_classes: int,
+    radius: float,
+    feature_bound: float,
+    regularization: float,
+    curvature: float,
+) -> float:
+    r"""FOLKLORE's regret (`folklore`, Theorem 3 corrected).
+
+    .. math:: \lambda K B^2 + \frac{(K-1)d}{4\kappa} \ln\left(1 + \frac{2\kappa n R^2}{\lambda}\right)
+
+    The paper drops the factor 1/4 of its Lemma 6 and counts K d directions instead of the (K-1) d that matter
+    (docs/errata.md). The weights of each class have norm at most B.
+
+    **Order.** O(d K B log n) regret against one weight vector of norm at most B per class.
+
+    **Assumes.** kappa R^2 <= lambda/2; kappa is proved for logits up to BR.
+
+    >>> round(folklore(1000, n_features=5, n_classes=3, radius=3.0, feature_bound=1.0,
+    ...                regularization=2 / 3, curvature=1 / 8), 2)
+    136.59
+    """
+    check_counts(n_features=n_features)
+    check_classes(n_classes)
+    check_positive(radius=radius, regularization=regularization, curvature=curvature)
+    check_nonnegative(n=n, feature_bound=feature_bound)
+    check_curvature(curvature, logits=radius * feature_bound, n_classes=n_classes)
+    if curvature * feature_bound**2 > regularization / 2 * (1 + 1e-12):
+        raise NoBound(
+            f"FOLKLORE's theorem needs curvature * R^2 <= regularization / 2; here "
+            f"{curvature:.4g} * {feature_bound:.4g}^2 > {regularization:.4g} / 2. Raise regularization to at "
+            f"least {2 * curvature * feature_bound**2:.4g}, or scale the rows down."
+        )
+    growth = math.log1p(2 * curvature * n * feature_bound**2 / regularization)
+    return regularization * n_classes * radius**2 + (n_classes - 1) * n_features / (4 * curvature) * growth
+
+
+def gaf(
+    n: int,
+    *,
+    n_features: int,
+    n_classes: int,
+    radius: float,
+    feature_bound: float,
+    regularization: float,
+    curvature: float,
+    smoothing: float = 0.0,
+) -> float:
+    r"""GAF's regret, for the log loss and exact expectations (`gaf`, Theorem 1).
+
+    .. math:: \lambda B^2 + dK\left(\frac12 + \frac{\sqrt3}\kappa\right) \ln\left(1 + \frac{\kappa n R^2}\lambda\right)
+        + 2\mu n
+
+    The paper's constants are alpha = 1, zeta = 4R^2, gamma = R^2 and beta = 2 kappa. The last term is the cost of
+    smoothing the forecasts by mu (docs/errata.md). W has Frobenius norm at most B.
+
+    **Order.** O(d K (B² + B log n)) regret against matrices of Frobenius norm at most B.
+
+    **Assumes.** lambda >= 4 max(4, dK) R^2; mu <= 1/2; kappa is proved for logits up to BR.
+
+    >>> round(gaf(1000, n_features=5, n_classes=3, radius=3.0, feature_bound=1.0,
+    ...           regularization=60.0, curvature=1 / 8), 2)
+    782.48
+    """
+    size = n_features * n_classes
+    least = max(4, size) * 4 * feature_bound**2
+    check_counts(n_features=n_features)
+    check_classes(n_classes)
+    check_positive(radius=radius, regularization=regularization, curvature=curvature)
+    check_nonnegative(n=n, feature_bound=feature_bound, smoothing=smoothing)
+    if regularization < least * (1 - 1e-12):
+        raise NoBound(
+            f"GAF's theorem needs regularization >= max(4, d K) 4 R^2 = {least:.4g}; this learner has "
+            f"{regularization:.4g}. (The certificate does not need this.)"
+        )
+    if smoothing > 0.5:
+        raise NoBound(
+            f"the cost of smoothing, 2 mu per row, is proved for mu <= 1/2; this learner has {smoothing:.4g}."
+        )
+    check_curvature(curvature, logits=radius * feature_bound, n_classes=n_classes)
+    beta = 2 * curvature
+    growth = math.log1p(n * beta * feature_bound**2 / (2 * regularization))
+    return regularization * radius**2 + size * (0.5 + 2 * math.sqrt(3) / beta) * growth + 2 * smoothing * n
+
+
+def gaf_logistic(n: int, *, n_features: int, n_classes: int, radius: float, feature_bound: float) -> float:
+    r"""GAF's regret with the parameters of the theory (`gaf`, Corollary 2).
+
+    .. math:: 4hB^2R^2 + dK\left(\frac12 + 2\sqrt3 b\right) \ln\left(1 + \frac n{8hb}\right), \quad h = \max(4, dK),
+        b = \frac{\ln K}2 + BR + 1
+
+    This is Theorem 1 with the constants that the corollary leaves out. The paper's lambda is eight times as large
+    (docs/errata.md).
+
+    **Order.** O(d K (B² + B log n)) regret against matrices of Frobenius norm at most B.
+
+    **Assumes.** exact expectations; R > 0; lambda = 4h R^2; beta = 2 kappa = 1/b.
+
+    >>> round(gaf_logistic(1000, n_features=5, n_classes=3, radius=3.0, feature_bound=1.0), 2)
+    793.87
+    """
+    check_counts(n_features=n_features)
+    check_classes(n_classes)
+    check_positive(radius=radius, feature_bound=feature_bound)
+    return gaf(
+        n,
+        n_features=n_features,
+        n_classes=n_classes,
+        radius=radius,
+        feature_bound=feature_bound,
+        regularization=4 * max(4, n_features * n_classes) * feature_bound**2,
+        curvature=1 / (math.log(n_classes) + 2 * (radius * feature_bound + 1)),
+    )
+
+
+def gaf_sampled(
+    n: int,
+    *,
+    n_features: int,
+    n_classes: int,
+    radius: float,
+    feature_bound: float,
+    n_samples: int,
+    failure: float,
+) -> float:
+    r"""GAF's regret with sampled expectations (`gaf`, Proposition 3).
+
+    .. math:: \mathcal R + 3 n \mu, \quad \mu = \left(\frac Km \ln\frac n\delta\right)^{1/3}
+
+    with :math:`\mathcal R` from Corollary 2 (`gaf_logistic`) and m independent samples per row, smoothed by mu. With
+    probability :math:`1-\delta` sampling costs at most mu per row, and smoothing 2 mu. The paper prints mu without K.
+    One step of its proof fails, but the conclusion holds (docs/errata.md).
+
+    **Order.** O(d K (B² + B log n) + n (K log(n) / m)^⅓) regret against matrices of Frobenius norm at most B.
+
+    **Assumes.** :math:`\mathcal R` and the parameters of Corollary 2; m >= 8 K ln(n/delta), so that mu <= 1/2; labels
+    that do not depend on the samples of their own row; 0 < delta < 1.
+
+    >>> round(gaf_sampled(1000, n_features=5, n_classes=3, radius=3.0, feature_bound=1.0,
+    ...                   n_samples=10**9, failure=0.01), 2)
+    803.64
+    """
+    check_counts(n_samples=n_samples)
+    check_failure(failure)
+    exact = gaf_logistic(n, n_features=n_features, n_classes=n_classes, radius=radius, feature_bound=feature_bound)
+    log = math.log(max(n, 1) / failure)
+    if n_samples < 8 * n_classes * log:
+        raise NoBound(
+            f"GAF's Proposition 3 needs n_samples >= 8 K ln(n/delta) = {8 * n_classes * log:.4g}, so that it smooths "
+            f"by at most 1/2; here n_samples={n_samples}."
+        )
+    return exact + 3 * n * (n_classes * log / n_samples) ** (1 / 3)
+
+
+def online_newton_step(
+    n: int, *, size: int, radius: float, gradient_bound: float, gamma: float, epsilon: float
+) -> float:
+    r"""The regret of the Online Newton Step (`ons`, Theorem 2).
+
+    .. math:: \frac{\gamma\varepsilon}2 B^2 + \frac N{2\gamma} \ln\left(1 + \frac{n G^2}{N\varepsilon}\right)
+
+    for N parameters, started at 0. These are the constants of the proof, before the paper rounds them.
+
+    **Order.** O(d K e^B log n) regret against weights of norm at most B, for the log loss.
+
+    **Assumes.** gradients of norm at most G; losses above their quadratics of curvature gamma (by Lemma 3, true for
+    gamma = min(1/(8GB), alpha)/2 if the losses are alpha-exp-concave).
+
+    >>> round(online_newton_step(1000, size=5, radius=3.0, gradient_bound=1.0, gamma=0.02, epsilon=70.0), 2)
+    175.04
+    """
+    check_counts(size=size)
+    check_positive(radius=radius, gamma=gamma, epsilon=epsilon)
+    check_nonnegative(n=n, gradient_bound=gradient_bound)
+    growth = math.log1p(n * gradient_bound**2 / (size * epsilon))
+    return gamma * epsilon / 2 * radius**2 + size / (2 * gamma) * growth
+
+
+def vovk_azoury_warmuth(
+    n: int,
+    *,
+    n_features: int,
+    comparator_norm: float,
+    feature_bound: float,
+    label_bound: float,
+    regularization: float,
+) -> float:
+    r"""The regret of the Vovk-Azoury-Warmuth forecaster (`vovk`, `azoury-warmuth`).
+
+    .. math:: \lambda \lvert u\rvert^2 + Y^2 d \ln\left(1 + \frac{n R^2}{\lambda d}\right)
+
+    for the square loss :math:`(y - \hat y)^2`, against any weights u.
+
+    **Order.** O(d log n) regret against every linear predictor.
+
+    **Assumes.** labels in [-Y, Y]; rows of norm at most R.
+
+    >>> round(vovk_azoury_warmuth(1000, n_features=5, comparator_norm=3.0, feature_bound=1.0, label_bound=1.0,
+    ...                           regularization=1.0), 2)
+    35.52
+    """
+    check_counts(n_features=n_features)
+    check_positive(regularization=regularization)
+    check_nonnegative(n=n, comparator_norm=comparator_norm, feature_bound=feature_bound, label_bound=label_bound)
+    growth = math.log1p(n * feature_bound**2 / (regularization * n_features))
+    return regularization * comparator_norm**2 + label_bound**2 * n_features * growth
