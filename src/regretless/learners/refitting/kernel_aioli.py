@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,7 +18,6 @@ from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.refitting.kernels import RBF, Kernel
 from regretless.learners.second_order import aioli, curvature
-from regretless.learners.second_order.aioli import AIOLIConstants
 from regretless.learners.second_order.algebra import dot
 from regretless.learners.second_order.learner import SurrogateClassifier
 from regretless.learners.second_order.rounding import SUMS, check_matrix
@@ -55,10 +53,15 @@ class FeatureState(NamedTuple):
     tally: Array
 
 
-@dataclass(frozen=True)
-class KernelConstants(AIOLIConstants):
-    """What the kernels read, and the kernel itself."""
+class KernelConstants(NamedTuple):
+    """The numbers of `AIOLI`, the kernel, and how it is approximated."""
 
+    radius: float
+    regularization: float
+    code: int  # of the curvature's name
+    number: float  # the curvature itself, where it is given as a number
+    feature_bound: float  # 0: each row uses its own norm
+    virtual_weight: float
     kernel: Kernel
     approximation: str
     budget: int
@@ -131,7 +134,7 @@ class KernelAIOLI(SurrogateClassifier):
     """
 
     state_: ExactState | FeatureState  # type: ignore[assignment]
-    _constants: KernelConstants
+    _constants: KernelConstants  # type: ignore[assignment]
     _one_step = False
     _binary_only = True
     _logits_per_weight: ClassVar[float] = 0.5
@@ -171,11 +174,15 @@ class KernelAIOLI(SurrogateClassifier):
     def _default_regularization(self, radius: float) -> float:
         return 1.0 / radius**2
 
-    def _prepare(self, n_features: int, n_classes: int) -> KernelConstants:
-        shared = super()._prepare(n_features, n_classes)
+    def _prepare(self, n_features: int, n_classes: int) -> KernelConstants:  # type: ignore[override]
+        c = super()._prepare(n_features, n_classes)
         kernel = Kernel.of(self.kernel, self.gamma, self.degree, self.coef0, n_features)
         return KernelConstants(
-            **vars(shared),
+            radius=c.radius,
+            regularization=c.regularization,
+            code=c.code,
+            number=c.number,
+            feature_bound=c.feature_bound,
             virtual_weight=validate.positive("virtual_weight", self.virtual_weight, zero=True),
             kernel=kernel,
             approximation=self.approximation,
@@ -383,10 +390,10 @@ class KernelAIOLI(SurrogateClassifier):
             features = self._features(state, X, np.zeros(X.shape[0]))
             aioli.forecast_block(state.P, state.w, state.tally, features, c.virtual_weight, out)
             return
-        h = np.empty(state.alpha.size)
+        learned, h = Expansion(state.roots, state.triangle, state.alpha), np.empty(state.alpha.size)
         for t, square in enumerate(c.kernel.squares(X)):
             k = c.kernel.against(state.X, X[t])
-            forecast(state.triangle, state.roots, state.alpha, k, square, c.regularization, c.virtual_weight, h, out[t])
+            forecast(learned, k, square, c.regularization, c.virtual_weight, h, out[t])
 
     def _run_exactly(self, state: ExactState, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
@@ -395,10 +402,10 @@ class KernelAIOLI(SurrogateClassifier):
         room = n + int(np.count_nonzero(weight))
         rows, roots, alpha = (extended(array, room) for array in (state.X, state.roots, state.alpha))
         triangle, tally = extended(state.triangle, room * (room + 1) // 2), state.tally.copy()
-        h = np.empty(room)
+        learned, h = Expansion(roots, triangle, alpha), np.empty(room)
         for t, square in enumerate(c.kernel.squares(X)):
             k = c.kernel.against(rows[:n], X[t])
-            m, q, margin, T = forecast(triangle, roots, alpha, k, square, lam, a, h, out[t])
+            m, q, margin, T = forecast(learned, k, square, lam, a, h, out[t])
             if weight[t] == 0.0:
                 continue
             size = math.sqrt(square)
@@ -408,7 +415,7 @@ class KernelAIOLI(SurrogateClassifier):
             rows[n] = X[t]
             bend, step, growth, terms = aioli.lengths(q, a, T, y, kap, weight[t])
             # a variance that is but rounding teaches nothing; its mass counts, so that no promise is made from then on
-            update(triangle, roots, alpha, h, n, q, lam, bend if q > 0.0 else 0.0, step if q > 0.0 else 0.0)
+            update(learned, h, n, q, lam, bend if q > 0.0 else 0.0, step if q > 0.0 else 0.0)
             aioli.count(tally, weight[t], loss, m, growth, terms, square, bend * square / lam, step * step * q)
             n += 1
             if pressed():
@@ -454,14 +461,23 @@ def extended(array: Array, size: int) -> Array:
     return longer
 
 
+class Expansion(NamedTuple):
+    """What the exact form has learned of the rows, by kernel values alone: see `ExactState`."""
+
+    roots: Array
+    triangle: Array
+    alpha: Array
+
+
 @kernel
 def forecast(
-    triangle: Array, roots: Array, alpha: Array, k: Array, square: float, lam: float, a: float, h: Array, out: Array
+    learned: Expansion, k: Array, square: float, lam: float, a: float, h: Array, out: Array
 ) -> tuple[float, float, float, float]:
     """The logits of a row with kernel values k; returns m, q, the margin and the tanh of its half, and fills h.
 
     With L L^T = lam I + s K s, h = L^{-1} s k: k^T (K + lam / c)^{-1} k = |h|^2.
     """
+    roots, triangle, alpha = learned
     n = k.size
     first = 0
     for i in range(n):
@@ -478,13 +494,12 @@ def forecast(
 
 
 @kernel
-def update(
-    triangle: Array, roots: Array, alpha: Array, h: Array, n: int, q: float, lam: float, c: float, step: float
-) -> None:
+def update(learned: Expansion, h: Array, n: int, q: float, lam: float, c: float, step: float) -> None:
     """Add row n, of curvature c, to the factor, and move the leader by `step` along it.
 
     The new row of L is (s h, sqrt(lam (1 + c q))), and P phi = (phi - sum_i s_i (L^{-T} h)_i phi_i) / lam.
     """
+    roots, triangle, alpha = learned
     first = n * (n + 1) // 2
     roots[n] = math.sqrt(c)
     for i in range(n):
