@@ -1,9 +1,9 @@
-"""What boosting costs a row, by stages and by classes, beside what the weak learners alone cost; and what it gains.
+"""The cost of boosting per row, by stages and by classes, compared with the weak learners alone; and its gain.
 
     python -m benchmarks.boosting
 
-The stages' own work is O(N K): it is shown with a weak learner that does next to nothing (one column). Mistakes are of
-digits, in one order.
+The stages' own work is O(N K); it is measured with a weak learner that does almost nothing (one column). Mistakes are
+for digits, in one order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def microseconds(learner: OnlineBoosting, X: np.ndarray, y: np.ndarray, n_classe
 def main() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 1))
-    print("us a row, one column: stages N by classes K")
+    print("us per row, one column: stages N by classes K")
     sizes = (5, 10, 20, 40, 80)
     print("   N  " + "".join(f"{f'K = {K}':>10}" for K in (2, 4, 8, 16)))
     for N in sizes:
@@ -37,7 +37,7 @@ def main() -> None:
         print(f"{N:4}  " + "".join(f"{value:10.1f}" for value in row))
     X, y = load_digits(return_X_y=True)
     order = rng.permutation(len(y))
-    print("\ndigits, 1,797 rows: mistakes of the labels drawn")
+    print("\ndigits, 1,797 rows: mistakes of the drawn labels")
     for weak in ("stump", "naive-bayes"):
         for N in (1, 5, 20, 60):
             learner = OnlineBoosting(weak, n_estimators=N).fit(X[order], y[order])

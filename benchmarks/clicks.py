@@ -1,7 +1,7 @@
-"""A sparse stream like one of clicks: 2^18 features, all entries 1, one of them constant.
+"""A sparse stream similar to clicks: 2^18 features, all entries 1, one of them constant.
 
-The others are distinct and drawn by a power law; the labels come from a logistic model with few weights, about one in
-four of them positive.
+The other entries are distinct and drawn from a power law; the labels come from a logistic model with few weights, with
+about one in four positive.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ BLOCK = 1000
 class Block(NamedTuple):
     X: csr_array
     y: np.ndarray  # 0 or 1
-    truth: Array  # the probability that y was drawn with
+    truth: Array  # the probability of y = 1
 
 
 def distinct_ranks(rng: np.random.Generator, law: Array, shape: tuple[int, int]) -> np.ndarray:
-    """Rows of distinct ranks: draws by the cumulated law, those that repeat drawn again."""
+    """Rows of distinct ranks: draws from the cumulative distribution, with duplicates drawn again."""
     ranks = np.sort(np.searchsorted(law, rng.random(shape)), axis=1)
     while True:
         repeated = ranks[:, 1:] == ranks[:, :-1]
@@ -51,11 +51,11 @@ def clicks(
     rng = np.random.default_rng(seed)
     law = np.cumsum(np.arange(1, FEATURES) ** -exponent)
     law /= law[-1]
-    id_of_rank = 1 + rng.permutation(FEATURES - 1)  # popular ids lie anywhere, as after hashing
+    id_of_rank = 1 + rng.permutation(FEATURES - 1)  # popular ids are anywhere, as after hashing
     weights = rng.normal(scale=scale, size=FEATURES) * (rng.random(FEATURES) < density)
     pilot = weights[id_of_rank[distinct_ranks(rng, law, (2000, nonzeros - 1))]].sum(axis=1)
     low, high = -30.0, 30.0
-    for _ in range(50):  # the constant's weight makes one label in four positive
+    for _ in range(50):  # find the constant's weight that makes one label in four positive
         weights[0] = 0.5 * (low + high)
         low, high = (weights[0], high) if expit(pilot + weights[0]).mean() < 0.25 else (low, weights[0])
     for start in range(0, rows, BLOCK):

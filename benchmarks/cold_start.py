@@ -1,12 +1,12 @@
-"""(d) Cold start: what a fresh process pays before its first forecast, beside River and scikit-learn.
+"""(d) Cold start: the time of a new process until its first forecast, compared with River and scikit-learn.
 
-Each script runs in its own process, in turns; CPU seconds (user and system, of all its threads) and wall seconds
-are those of the whole process, less nothing: the bare interpreter is the first line. The first forecast is of a
-learner that has learned two rows. regretless keeps compiled code on disk: the full run starts with an empty folder, so
-that the first process compiles, and those after it find everything there; they count what they compile.
+Each script runs in its own process, in turns; CPU seconds (user and system, all threads) and wall seconds are those of
+the whole process; the bare interpreter is the first line. The first forecast is that of a learner that has learned two
+rows. regretless caches compiled code on disk: the full run starts with an empty folder, so that the first process
+compiles and the others load everything; the number of kernels they compile is shown.
 
-scikit-learn, of which every learner is an estimator, imports pandas where it is installed. `pip install regretless`
-does not install it, so it is hidden from all but the lines that name it.
+scikit-learn imports pandas if it is installed. `pip install regretless` does not install it, so it is hidden from all
+but the lines that name it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ model.partial_fit(np.eye(2), [0, 1], classes=[0, 1])
 model.predict_proba(np.eye(2))
 """,
 }
-IMPORT, FIRST = 0.3, 1.5  # CPU seconds wanted of `import regretless`, and of all until a first forecast
+IMPORT, FIRST = 0.3, 1.5  # goals in CPU seconds for `import regretless`, and until the first forecast
 
 
 class Start(NamedTuple):
@@ -80,7 +80,7 @@ class Start(NamedTuple):
 
 
 def start(script: str, cache: Path | None) -> Start:
-    """Run a script in a process of its own."""
+    """Run a script in its own process."""
     package = str(Path(regretless.__file__).parent.parent)
     found = os.environ.get("PYTHONPATH")
     env = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{found}" if found else package}
@@ -90,24 +90,24 @@ def start(script: str, cache: Path | None) -> Start:
     done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=600)
     wall, after = time.perf_counter() - started, os.times()
     if done.returncode:
-        raise RuntimeError(f"a script of the cold start failed:\n{done.stderr}")
+        raise RuntimeError(f"a cold-start script failed:\n{done.stderr}")
     cpu = after.children_user - before.children_user + after.children_system - before.children_system
     return Start(cpu, wall, done.stdout.strip())
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    """Every figure of the section; a quick one uses the user's own folder of compiled code."""
+    """All numbers of the section; a quick run uses the user's cache of compiled code."""
     absent = [name for name in ("River", "pandas") if not find_spec(name.lower())]
     scripts = {name: script for name, script in SCRIPTS.items() if not any(each in name for each in absent)}
     if quick:
         scripts.pop("OnlineLogisticRegression, first forecast")
     for name in absent:
-        progress(f"cold start: {name} is not installed: it is left out")
+        progress(f"cold start: {name} is not installed, skipped")
     lines: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         cache = None if quick else Path(folder)
         found: dict[str, list[Start]] = {name: [] for name in scripts}
-        for name, script in scripts.items():  # everybody's files are read once, and kernels are compiled
+        for name, script in scripts.items():  # so that all files are in the disk cache, and kernels are compiled
             progress(f"cold start: {name}, the first time")
             one = start(script, cache)
             lines[name] = {"first_cpu_s": one.cpu, "first_compiled": int(one.said) if one.said else None}
@@ -147,9 +147,9 @@ def markdown(result: dict[str, Any]) -> list[str]:
         body.append([*cells, str(line["compiled"]) if kernels else ""])
     heads = ["a process", "CPU s (median)", "wall s (median)", "the very first, CPU s", "compiled later"]
     return [
-        "Whole processes, interpreter included, least and median of the repeats in turns. Compiled code is kept on",
-        "disk: the very first process makes it, later ones load it. scikit-learn imports pandas where it is installed",
-        "(regretless does not install it): it is hidden but for the line that says so, and for River, which needs it.",
+        "Whole processes, including the interpreter, smallest and median of the repeats, in turns. Compiled code is",
+        "cached on disk: the very first process compiles it, later ones load it. scikit-learn imports pandas if it is",
+        "installed (regretless does not install it): it is hidden except in the line that says so, and for River.",
         *(f"{name} was not installed." for name in result["missing"]),
         "",
         *table(heads, body),

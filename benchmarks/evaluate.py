@@ -1,11 +1,11 @@
-"""What keeping score costs: `play` against the learner's own `predict_then_learn`, on the same rows in turns.
+"""The cost of evaluation: `play` compared with the learner's own `predict_then_learn`, on the same rows in turns.
 
     python -m benchmarks.evaluate
     python -m benchmarks.evaluate --rows 200000
 
-Both forecast every row; `play` also counts mistakes, log loss, Brier score and calibration, and asks for the
-certificate and the bound at ten checkpoints a decade. The best comparator in hindsight is not part of it: it is found
-when the regret is asked for, and its time is printed below.
+Both forecast every row; `play` also computes mistakes, log loss, Brier score and calibration, and the certificate and
+bound at ten checkpoints per decade. The best comparator in hindsight is not included: it is computed when the regret is
+requested, and its time is printed below.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    print(f"{options.rows:,} rows, {options.repeats} repeats in turns, least and median")
+    print(f"{options.rows:,} rows, {options.repeats} repeats in turns, smallest and median")
     for learner, d, n_classes in (
         (AIOLI(), 20, 2), (AIOLI(), 50, 2), (FOLKLORE(), 20, 4), (OGD(), 20, 2),
     ):  # fmt: skip
@@ -51,13 +51,13 @@ def main() -> None:
             played.append(time.perf_counter() - started)
         a, b = min(own), min(played)
         print(
-            f"  {type(learner).__name__:9} d = {d:3}, K = {n_classes}: {1e9 * a / len(y):7.0f} ns a row by itself, "
+            f"  {type(learner).__name__:9} d = {d:3}, K = {n_classes}: {1e9 * a / len(y):7.0f} ns per row alone, "
             f"{1e9 * b / len(y):7.0f} played: {b / a - 1:+.1%} (medians "
             f"{statistics.median(played) / statistics.median(own) - 1:+.1%})"
         )
     tracemalloc.start()
     play(clone(learner), X, y, classes=classes, progress=False)
-    print(f"  memory a game of {len(y):,} rows takes at most: {tracemalloc.get_traced_memory()[1] / 2**20:.1f} MiB")
+    print(f"  peak memory of a game of {len(y):,} rows: {tracemalloc.get_traced_memory()[1] / 2**20:.1f} MiB")
     tracemalloc.stop()
     started = time.perf_counter()
     low, high = trace.regret[-1]

@@ -1,12 +1,12 @@
-"""(a) Learners against their floor: a bare loop with the product and the update of a row and nothing else.
+"""(a) Learners against their floor: a bare loop with only the product and the update of a row.
 
 The floor of a second-order learner is the better of two loops: the plain one, and the lazy one, where row t's update is
-folded into row t+1's product so that the matrix is streamed once a row. The other yardstick is the machine's own
-product of matrices, in the same turns, 4 d^2 operations being counted a row for two classes and 2 K ((K-1) d)^2 for K.
-A first-order learner's floor is a bare product and a step along the row.
+folded into row t+1's product so that the matrix is read once per row. The other reference is the machine's matrix
+product, in the same turns, counting 4 d^2 operations per row for two classes and 2 K ((K-1) d)^2 for K. The floor of a
+first-order learner is a bare product and a step along the row.
 
-`loop` is a learner's compiled code on a learner that has seen the rows before; `call` is `partial_fit` of a fresh one,
-with checks, labels and its state. BLAS has one thread, like the loops.
+`loop` is a learner's compiled code on a learner that has seen the rows before; `call` is `partial_fit` of a new
+learner, including checks, labels and its state. BLAS has one thread, like the loops.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from regretless.core.types import Array
 from regretless.learners.second_order import panels
 
 TITLE = "Against the floor"
-# As the library compiles, but never from a disk cache, which does not look at the files of this folder.
+# Compiled like the library, but without the disk cache, which does not check the files in this folder.
 bare = njit(fastmath=FUSED, nogil=True, error_model="numpy")
 summing = njit(fastmath=FUSED | {"reassoc"}, nogil=True, error_model="numpy")
 
@@ -165,7 +165,7 @@ def dot_and_step(w: Array, X: Array, y: Array, rate: float) -> None:
 
 @contextmanager
 def in_panels(wanted: bool) -> Iterator[None]:
-    """Blocked updates, or row by row, whatever the library would choose."""
+    """Blocked updates, or row by row, regardless of the library's choice."""
     chosen = panels.pays
     panels.pays = lambda *sizes: wanted
     try:
@@ -183,7 +183,7 @@ def a_stream(n: int, d: int, K: int) -> tuple[Array, np.ndarray]:
 
 
 def loop(learner: Any, X: Array, y: np.ndarray, blocked: bool = False) -> Contender:
-    """The learner's own loop, on one that has seen the rows."""
+    """The learner's own loop, after it has seen the rows."""
     with in_panels(blocked):
         learner = clone(learner).partial_fit(X, y)
     Y, weight, out = learner._targets(y, None), np.ones(y.size), learner._new_forecasts(y.size)
@@ -196,12 +196,12 @@ def loop(learner: Any, X: Array, y: np.ndarray, blocked: bool = False) -> Conten
 
 
 def call(learner: Any, X: Array, y: np.ndarray) -> Contender:
-    """A fresh learner's `partial_fit`, panels where the library chooses them."""
+    """A new learner's `partial_fit`, with panels if the library chooses them."""
     return Contender(y.size, lambda: clone(learner).partial_fit(X, y))
 
 
 def second_order(d: int, K: int, budget: float) -> dict[str, Any]:
-    """Times of one shape: floors, the product of matrices, and every learner in both forms."""
+    """Times of one shape: floors, the matrix product, and every learner in both forms."""
     r = K - 1
     size = r * d
     work = 2 * K * size * size  # 4 d^2 for two classes
@@ -214,7 +214,7 @@ def second_order(d: int, K: int, budget: float) -> dict[str, Any]:
             "plain floor": Contender(n, lambda: plain_one(np.eye(d), X_few, 1e-3)),
             "lazy floor": Contender(n, lambda: lazy_one(np.eye(d), X_few, 1e-3)),
         }
-        # far from the ball's edge, where a row needs no projection
+        # far from the boundary of the ball, so that no projection is needed
         newton = ONS(radius=1000.0, gamma=0.5, epsilon=1.0)
         learners: dict[str, tuple[Any, np.ndarray]] = {
             "AIOLI": (AIOLI(), y),
@@ -232,7 +232,7 @@ def second_order(d: int, K: int, budget: float) -> dict[str, Any]:
     contenders = {**floors, "matrix product": matrix_product()}
     for name, (learner, target) in learners.items():
         contenders[f"{name} loop"] = loop(learner, X_few, target[:n])
-        rows = n if name == "ONS" else y.size  # it has no panels, and its rows take long
+        rows = n if name == "ONS" else y.size  # it has no panels and is slow
         contenders[f"{name} call"] = call(learner, X[:rows], target[:rows])
         if name != "ONS" and size >= 50:
             contenders[f"{name} panels"] = loop(learner, X, target, blocked=True)
@@ -295,7 +295,7 @@ def aggregation(M: int, rows: int, budget: float) -> dict[str, Any]:
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    """Every figure of the section."""
+    """All numbers of the section."""
     two = (5, 20, 100) if quick else (5, 10, 20, 50, 100, 200, 500, 1000, 2000)
     more = ((5, 3), (20, 5)) if quick else ((5, 3), (100, 3), (500, 3), (20, 5), (100, 5), (20, 10), (64, 10), (64, 20))
     budget = 0.3 if quick else 3.0
@@ -329,7 +329,7 @@ def goals(shapes: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def against_floor(figure: dict[str, Any] | None) -> str:
-    """Time and ratio to the floor, or nothing where it was not taken."""
+    """Time and ratio to the floor, or nothing if it was not measured."""
     return f"{nanoseconds(figure['least_ns'])}, {figure['of_floor']:.2f} x" if figure else ""
 
 
@@ -342,12 +342,12 @@ def markdown(result: dict[str, Any]) -> list[str]:
     shapes, out = result["second_order"], []
     rates = [shape["times"]["matrix product"]["gigaflops"] for shape in shapes]
     out += [
-        "A row's time (the least of the repeats) and its ratio to the floor, the better of two bare loops: product and",
+        "Time per row (smallest of the repeats) and its ratio to the floor, the better of two bare loops: product and",
         "update in turn (plain), or each update folded into the next product (lazy). `loop` is the compiled code,",
-        "row by row; `call` is `partial_fit` of a fresh learner, which uses panels where the library finds that they",
-        "pay; panels are shown with the part they reach of the rate of the machine's own product of matrices in the",
-        f"same turns, {min(rates):.0f} to {max(rates):.0f} GFLOP/s in one thread ({SIDE} x {SIDE}), 4 d^2 operations",
-        "being counted a row for two classes and 2 K ((K-1) d)^2 for K.",
+        "row by row; `call` is `partial_fit` of a new learner, which uses panels where the library expects a",
+        "gain; panels are shown with their rate relative to that of the machine's matrix product in the",
+        f"same run, {min(rates):.0f} to {max(rates):.0f} GFLOP/s in one thread ({SIDE} x {SIDE}); 4 d^2 operations",
+        "per row for two classes and 2 K ((K-1) d)^2 for K.",
         "",
     ]
 
@@ -373,7 +373,7 @@ def markdown(result: dict[str, Any]) -> list[str]:
             ours = times["FOLKLORE call"]
             automatic = times["OnlineLogisticRegression call"]
             out += [
-                f"FOLKLORE at d = {shape['d']}, K = {shape['K']}: {least_and_median(ours)} a row as called, "
+                f"FOLKLORE at d = {shape['d']}, K = {shape['K']}: {least_and_median(ours)} per row as called, "
                 f"{100 * ours['of_product_rate']:.0f} % of the matrix product's",
                 f"rate; plain NumPy (`benchmarks/plain_folklore.py`) takes {least_and_median(times['plain NumPy'])}, "
                 f"{ratio(times, 'plain NumPy', 'FOLKLORE call'):.1f} times that.",
@@ -389,7 +389,7 @@ def markdown(result: dict[str, Any]) -> list[str]:
     functions = result["aggregation"]
     out += [
         f"`MirrorDescentAggregator` with {functions['functions']:,} base functions takes "
-        f"{least_and_median(functions['times']['MirrorDescentAggregator call'])} a row,",
+        f"{least_and_median(functions['times']['MirrorDescentAggregator call'])} per row,",
         f"{functions['of_floor']:.1f} times one softmax of as many numbers by NumPy.",
     ]
     return out

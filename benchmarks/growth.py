@@ -1,9 +1,9 @@
-"""(c) How time grows with columns, classes and rows: log-log slopes beside the theory's exponents.
+"""(c) Growth of the time with columns, classes and rows: log-log slopes and the theoretical exponents.
 
-The theory counts operations a row: 4 d^2 for two classes, and 2 K ((K-1) d)^2 for K, of a second-order learner; d of
-a first-order one, K d with more classes. In n every learner is linear. The sizes of one slope are taken in turns, and
-the slope is that of the line of least squares through the logarithms of the least times. In d and K the call's fixed
-costs flatten it and the caches' edges steepen it; in n nothing may be above 1 but noise.
+In theory a second-order learner needs 4 d^2 operations per row for two classes, and 2 K ((K-1) d)^2 for K; a
+first-order learner d, or K d with more classes. In n every learner is linear. The sizes of one slope are measured in
+turns, and the slope is a least-squares fit to the logarithms of the smallest times. In d and K the fixed costs of a
+call flatten it and cache limits steepen it; in n it should not exceed 1, except for noise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def slope(sizes: list[int], times: list[float]) -> float:
 def a_line(
     what: str, letter: str, theory: float, contenders: dict[int, Contender], budget: float, whole: bool = False
 ) -> dict[str, Any]:
-    """One slope: of the time of a row, or of the whole run."""
+    """One slope: of the time per row, or of the whole run."""
     times = in_turns(f"growth: {what} in {letter}", {str(size): each for size, each in contenders.items()}, budget)
     sizes = list(contenders)
     scale = {size: contenders[size].rows if whole else 1 for size in sizes}
@@ -49,7 +49,7 @@ def a_line(
 
 
 def fresh(learner: Any, X: Any, y: np.ndarray, classes: Any = None) -> Contender:
-    """A fresh learner's call."""
+    """A new learner's call."""
     return Contender(y.size, lambda: clone(learner).partial_fit(X, y, classes=classes))
 
 
@@ -119,7 +119,7 @@ def in_rows(quick: bool, budget: float) -> list[dict[str, Any]]:
 
 
 def call_of(learner: Any, X: Any, y: np.ndarray, blocked: bool) -> Contender:
-    """A fresh learner's call, in the form asked for."""
+    """A new learner's call, in the given form."""
     target = y - 0.5 if isinstance(learner, VovkAzouryWarmuth) else y
 
     def run() -> None:
@@ -130,7 +130,7 @@ def call_of(learner: Any, X: Any, y: np.ndarray, blocked: bool) -> Contender:
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    """Every figure of the section."""
+    """All numbers of the section."""
     budget = 0.1 if quick else 1.2
     with threadpool_limits(1):
         lines = in_columns(quick, budget) + in_classes(quick, budget) + in_rows(quick, budget)
@@ -150,8 +150,8 @@ def markdown(result: dict[str, Any]) -> list[str]:
         body.append([line["what"], line["letter"], span, ends, slopes, f"{line['theory']:g}"])
     heads = ["", "in", "sizes", "time of a row (of the run, in n)", "slope (of medians)", "theory"]
     return [
-        "Slopes of log time against log size, by least squares, beside the exponent that the number of operations has",
-        "for large sizes. Fixed costs of a row flatten a slope, and matrices that leave a cache steepen it.",
+        "Slopes of log time against log size, by least squares, with the exponent of the number of operations",
+        "for large sizes. Fixed costs per row flatten a slope, and matrices that exceed a cache steepen it.",
         "",
         *table(heads, body, words=(0, 1)),
     ]

@@ -1,4 +1,4 @@
-"""The machine and the versions that figures were taken with, and the rate of its matrix product."""
+"""The machine and the versions used for the measurements, and the rate of its matrix product."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIDE = 1000  # of the matrices whose product gives the machine's rate
 
 
 def processor() -> str:
-    """Its name, where the system tells."""
+    """The name of the processor, if the system provides it."""
     facts = Path("/proc/cpuinfo")
     if facts.exists():
         for line in facts.read_text().splitlines():
@@ -30,7 +30,7 @@ def processor() -> str:
 
 
 def versions() -> dict[str, str | None]:
-    """Of every package that is installed; None for the others."""
+    """The versions of all installed packages; None for the others."""
     found: dict[str, str | None] = {}
     for package in PACKAGES:
         try:

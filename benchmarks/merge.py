@@ -1,9 +1,9 @@
-"""What learning in shards costs: the losses of fit_sharded above those of one pass, AIOLI on a logistic stream.
+"""The cost of learning in shards: the loss of fit_sharded above that of one pass, AIOLI on a logistic stream.
 
     python -m benchmarks.merge
 
-Rows are n_shards, columns the rows between syncs; each entry is the loss above that of one pass, and below it the
-certificate. The last column has no sync before the end.
+Rows are n_shards, columns the rows between synchronisations; each entry is the loss above that of one pass, and below
+it the certificate. The last column has no synchronisation before the end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md: parts between markers, each written by its own command; what else is there stays."""
+"""docs/benchmarks.md: parts between markers, each written by its own command; the rest stays unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 
 def put(begin: str, end: str, part: Sequence[str], introduction: str, page: Path = PAGE) -> None:
-    """Put a part between its markers; a page without them gets the introduction and the part at its end."""
+    """Write a part between its markers; without markers, append the introduction and the part."""
     text = page.read_text() if page.exists() else "# Benchmarks\n"
     if begin not in text:
         text += f"\n{introduction}\n{begin}\n{end}\n"
@@ -19,7 +19,7 @@ def put(begin: str, end: str, part: Sequence[str], introduction: str, page: Path
 
 
 def table(heads: Sequence[str], body: Sequence[Sequence[str]], words: Sequence[int] = (0,)) -> list[str]:
-    """Markdown that reads well on a terminal too; `words` are the columns aligned to the left."""
+    """A Markdown table that is also readable in a terminal; the columns `words` are left-aligned."""
     widths = [max(3, len(head), *(len(cells[i]) for cells in body)) for i, head in enumerate(heads)]
     rule = ["-" * w if i in words else "-" * (w - 1) + ":" for i, w in enumerate(widths)]
     out = []
@@ -50,7 +50,7 @@ def count(number: float) -> str:
 
 
 def goal(what: str, value: float, wanted: float, at_least: bool, unit: str = "x") -> dict[str, Any]:
-    """A figure with what is wanted of it."""
+    """A number and its goal."""
     reached = value >= wanted if at_least else value <= wanted
     return {"what": what, "value": value, "wanted": wanted, "at_least": at_least, "unit": unit, "reached": reached}
 

@@ -1,4 +1,4 @@
-r"""FOLKLORE in plain NumPy: the formulas as they stand, for a speed and a forecast to compare with.
+r"""FOLKLORE in plain NumPy, following the formulas, as a reference for speed and forecasts.
 
 Logits of K classes sum to zero, so everything is in K - 1 coordinates of a basis H. With P the inverse of A, and
 :math:`I \otimes x` the K - 1 copies of a row,
@@ -72,7 +72,7 @@ class PlainFolklore:
         return 1.0 / (2.0 + float(wrightomega(L - 1.0)))
 
     def play_one(self, x: Array, label: int) -> Array:
-        """The probabilities forecast for a row, which is then learned."""
+        """Forecast the probabilities of a row, then learn it."""
         H = self.H
         V, m, Q = self.look(x)
         z = self.forecast(m, Q)

@@ -1,24 +1,24 @@
-"""Log loss of OnlineLogisticRegression, nothing tuned, against River, Vowpal Wabbit and scikit-learn's SGD.
+"""Log loss of OnlineLogisticRegression, without tuning, against River, Vowpal Wabbit and scikit-learn's SGD.
 
     python -m benchmarks.quality --streams iris wine breast_cancer        # a minute
     REGRETLESS_DATA=folder python -m benchmarks.quality --cache rivals.json --write
 
-Every row is forecast before its label is used; the figure is the mean of -ln(probability of the true class), clipped
-at 1e-15 for everybody, over all rows, and then over several orders of the rows (or draws, where the stream is drawn).
-Everybody gets the columns as they come and is told the classes. Rivals play with their defaults, and tuned: the best in
-hindsight of a grid of learning rates, the default included, which is more than anybody knows while a stream is running.
+Every row is forecast before its label is used; the score is the mean of -ln(probability of the true class), clipped at
+1e-15 for all contenders, over all rows, and then over several orders of the rows (or draws of a synthetic stream). All
+contenders get the columns unscaled and know the classes. Rivals run with their defaults, and tuned: the best of a grid
+of learning rates, the default included, chosen in hindsight, which is not possible on a running stream.
 
 regretless: `OnlineLogisticRegression(classes=...)` and `predict_then_learn`.
 River: `StandardScaler() | LogisticRegression()`, or `SoftmaxRegression()` for more than two classes. Rows are forecast
-with the scaler as it was before them, as its pipeline does it. It is plain Python: on long streams the grid is played
-on the first rows (20,000, or fewer where there are many features and classes), and the best three of it on all rows.
+with the scaler before its update, as in River's pipelines. It is plain Python: on long streams the grid is run on the
+first rows (20,000, or fewer with many features and classes), and the best three on all rows.
 Vowpal Wabbit: `--loss_function=logistic`, or `--oaa K --probabilities` with it; it scales by itself. `--link=logistic`
-is done here, in double precision, so that sure forecasts are not rounded to 0 and 1.
-scikit-learn: `SGDClassifier(loss="log_loss")` behind a `StandardScaler` that has seen the features of the row. Both get
+is applied here, in double precision, so that forecasts near 0 and 1 are not rounded.
+scikit-learn: `SGDClassifier(loss="log_loss")` after a `StandardScaler` that has seen the features of the row. Both get
 one row at a time up to 4,000 rows, and ten at a time beyond (its calls cost more than its steps).
 
-Streams: scikit-learn's data sets, drawn ones, and public data sets in svmlight form from the folder that the
-environment variable REGRETLESS_DATA names. The losses of rivals are kept in the file given by --cache.
+Streams: scikit-learn's data sets, synthetic ones, and public data sets in svmlight format from the folder in the
+environment variable REGRETLESS_DATA. The losses of rivals are cached in the file given by --cache.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ FILES = {
     "shuttle": "shuttle.scale.gz",
 }
 BUNDLED = ("iris", "wine", "breast_cancer", "digits")
-LONG = 20_000  # rows: longer streams are played in one order only,
-WIDE = 200_000  # and so are those with more rows x classes
+LONG = 20_000  # rows: longer streams are run in one order only,
+WIDE = 200_000  # as are those with more rows x classes
 SINGLY = 4_000  # rows: on longer streams scikit-learn gets ten rows at a time
 CONSTANT = " +1"  # River's softmax has no intercept: these settings get a constant column
 RIVER_WORK = 2_500_000  # rows x features x vectors of weights that River's rates are picked on
@@ -70,7 +70,7 @@ class Rows(NamedTuple):
     K: int
 
 
-# ---------------------------------------------------------------------- the streams: seed -> rows in order
+# ---------------------------------------------------------------------- streams: seed -> rows in order
 
 
 def shuffled(X: Any, y: np.ndarray, seed: int, passes: int = 1) -> Rows:
@@ -81,7 +81,7 @@ def shuffled(X: Any, y: np.ndarray, seed: int, passes: int = 1) -> Rows:
 
 
 def bundled(name: str, seed: int, passes: int = 1) -> Rows:
-    """Raw columns: what the library has under the same names is standardised in hindsight."""
+    """Unscaled columns; the library's streams of the same names are standardised in hindsight."""
     from sklearn import datasets
 
     X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
@@ -98,7 +98,7 @@ def from_file(name: str, seed: int) -> Rows:
 
 
 def logistic(n: int, d: int, seed: int, relevant: int | None = None, norm: float = 2.2) -> Rows:
-    """Normal rows, and labels of a logistic model: `relevant` weights are not zero."""
+    """Normal rows, and labels of a logistic model with `relevant` nonzero weights."""
     rng = np.random.default_rng(seed)
     w = rng.normal(size=d) * (np.arange(d) < (relevant or d))
     w *= norm / np.linalg.norm(w)
@@ -117,7 +117,7 @@ def multinomial(n: int, d: int, K: int, seed: int) -> Rows:
 
 
 def unscaled(n: int, d: int, seed: int) -> Rows:
-    """Columns between 10^-6 and 10^6 in size, with means of the order of three deviations."""
+    """Columns of sizes between 10^-6 and 10^6, with means of about three standard deviations."""
     rows = logistic(n, d, seed)
     rng = np.random.default_rng(1000 + seed)
     scale, shift = 10.0 ** rng.uniform(-6.0, 6.0, size=d), 3.0 * rng.normal(size=d)
@@ -149,11 +149,11 @@ def is_there(name: str) -> bool:
     return name not in FILES or (Path(os.environ.get("REGRETLESS_DATA", "/nowhere")) / FILES[name]).exists()
 
 
-# ---------------------------------------------------------------------- the players: probabilities of the true class
+# ---------------------------------------------------------------------- contenders: probabilities of the true class
 
 
 def mean_loss(p: Any) -> float:
-    """Not a number counts as 0."""
+    """NaN counts as 0."""
     return float(-np.mean(np.log(np.clip(np.nan_to_num(np.asarray(p, dtype=np.float64)), 1e-15, 1.0))))
 
 
@@ -163,7 +163,7 @@ def regretless(rows: Rows) -> float:
 
 
 def river(rows: Rows, settings: list[str]) -> list[float]:
-    """All settings side by side, since they share the scaler; one that breaks down has lost."""
+    """All settings in one pass, because they share the scaler; one that overflows has lost."""
     from river import linear_model, optim, preprocessing
 
     def model(setting: str) -> Any:
@@ -174,7 +174,7 @@ def river(rows: Rows, settings: list[str]) -> list[float]:
         if rows.K == 2:
             return linear_model.LogisticRegression(optimizer=optimizer)
         learner = linear_model.SoftmaxRegression(optimizer=optimizer)
-        for label in range(rows.K):  # so it knows the classes; else a first label would have probability 0
+        for label in range(rows.K):  # declares the classes; otherwise a first label would have probability 0
             learner.weights[label]
         return learner
 
@@ -215,7 +215,7 @@ def wabbit(rows: Rows, settings: list[str]) -> list[float]:
         said = []
         for line in lines:
             example = model.parse(line)
-            model.learn(example)  # its prediction is the one before the update
+            model.learn(example)  # returns the prediction before the update
             said.append(example.get_prediction())
             model.finish_example(example)
         model.finish()
@@ -229,7 +229,7 @@ def scikit(rows: Rows, settings: list[str]) -> list[float]:
     from sklearn.linear_model import SGDClassifier
     from sklearn.preprocessing import StandardScaler
 
-    rng = np.random.RandomState(0)  # the generator itself: a seed would be unpacked at every call
+    rng = np.random.RandomState(0)  # a generator: a seed would be unpacked at every call
 
     def model(setting: str) -> Any:
         if setting == "default":
@@ -280,7 +280,7 @@ RIVALS = [
 ]
 
 
-# ---------------------------------------------------------------------- playing
+# ---------------------------------------------------------------------- running
 
 
 class Cache:
@@ -399,17 +399,17 @@ def verdict(lines: list[Line]) -> str:
 
 
 def write(lines: list[Line], versions: dict[str, str]) -> None:
-    """Put the table between its markers on the page; what else is there stays."""
+    """Write the table between its markers on the page; the rest stays unchanged."""
     left_out = [name for name in STREAMS if name not in {line.stream for line in lines}]
     about = ", ".join(f"{package} {number}" for package, number in versions.items())
     part = [
         *table(lines),
         "",
         f"`OnlineLogisticRegression` is {verdict(lines)} streams.",
-        "Ratios are ours to the rival's loss: below 1 is better.",
+        "Ratios are our loss divided by the rival's: below 1 is better.",
         "",
         f"Versions: {about}.",
-        *([f"Not played for this table: {', '.join(left_out)}."] if left_out else []),
+        *([f"Not run for this table: {', '.join(left_out)}."] if left_out else []),
     ]
     page.put(BEGIN, END, part, INTRODUCTION)
 
@@ -417,25 +417,25 @@ def write(lines: list[Line], versions: dict[str, str]) -> None:
 INTRODUCTION = """\
 ## Quality
 
-Mean progressive log loss: every row is forecast before its label is used, and the figure is the mean of -ln(probability
-of the true class), clipped at 1e-15 for everybody, over all rows of a stream and, unless it is long, over several
-orders of them (several draws, where the stream is drawn). It depends on no clock and, but for the last digits, on no
-machine.
+Mean progressive log loss: every row is forecast before its label is used, and the score is the mean of -ln(probability
+of the true class), clipped at 1e-15 for all contenders, over all rows of a stream and, unless it is long, over several
+orders of the rows (several draws, if the stream is synthetic). It does not depend on timing and, except for the last
+digits, not on the machine.
 
-`OnlineLogisticRegression` plays with its defaults; it is told the classes, and so are the rivals. All get the columns
-as they come. A rival's default is what its makers chose; "tuned" is the best in hindsight of a grid of learning rates
-(for River three optimisers, and a constant column for some, marked +1), which nobody knows while a stream is running.
+`OnlineLogisticRegression` has its default parameters. All contenders know the classes and get the columns unscaled. A
+rival's default is that of its library; "tuned" is the best of a grid of learning rates, chosen in hindsight (for River
+three optimisers, and a constant column for some, marked +1), which is not possible on a running stream.
 
 - River: `StandardScaler() | LogisticRegression()`, or `SoftmaxRegression()` (which has no intercept) for more than two
-  classes. On long streams the grid is played on the first 20,000 rows, or fewer where features and classes are many,
-  and the best three of it on all rows.
+  classes. On long streams the grid is run on the first 20,000 rows, or fewer with many features and classes, and the
+  best three on all rows.
 - Vowpal Wabbit (VW): `--loss_function=logistic`, with `--oaa K --probabilities` for more than two classes.
-- scikit-learn: `SGDClassifier(loss="log_loss")` behind a running `StandardScaler`; rows come one at a time up to 4,000
-  rows, ten at a time beyond.
+- scikit-learn: `SGDClassifier(loss="log_loss")` after a running `StandardScaler`; one row at a time up to 4,000 rows,
+  ten at a time beyond.
 
-Streams: iris, wine, breast_cancer and digits are scikit-learn's, raw. vehicle to shuttle are public data sets in
-svmlight form (`REGRETLESS_DATA` names their folder), shuffled but for elec2, which is in time order. The others are
-drawn: `benchmarks/quality.py` says how. Made by
+Streams: iris, wine, breast_cancer and digits come with scikit-learn, unscaled; vehicle to shuttle are public data in
+svmlight format (in the folder `REGRETLESS_DATA`), shuffled except for elec2, which is in time order. The others are
+synthetic: see `benchmarks/quality.py`. Generated by
 
     REGRETLESS_DATA=folder python -m benchmarks.quality --cache rivals.json --write
 """
@@ -445,26 +445,26 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--streams", nargs="+", metavar="NAME", choices=STREAMS, help=f"of {', '.join(STREAMS)}")
     arguments.add_argument("--orders", type=int, default=3, help=f"orders of a stream of up to {LONG:,} rows (3)")
-    arguments.add_argument("--rows", type=int, help="play the first rows of every stream only")
-    arguments.add_argument("--no-tuned", action="store_true", help="rivals with their defaults only")
-    arguments.add_argument("--cache", type=Path, metavar="FILE", help="keep the losses of rivals in FILE")
-    arguments.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
+    arguments.add_argument("--rows", type=int, help="use only the first rows of every stream")
+    arguments.add_argument("--no-tuned", action="store_true", help="run rivals only with their defaults")
+    arguments.add_argument("--cache", type=Path, metavar="FILE", help="cache the losses of rivals in FILE")
+    arguments.add_argument("--write", action="store_true", help="write the table to docs/benchmarks.md")
     given = arguments.parse_args()
 
     rivals = [rival for rival in RIVALS if find_spec("sklearn" if rival.name == "sklearn" else rival.package)]
     for rival in RIVALS:
         if rival not in rivals:
-            print(f"{rival.package} is not installed (pip install {rival.package}): it is left out.")
+            print(f"{rival.package} is not installed (pip install {rival.package}), skipped.")
     versions = {package: version(package) for package in ("regretless", *(rival.package for rival in rivals))}
     print(", ".join(f"{package} {number}" for package, number in versions.items()))
     wanted = given.streams or list(STREAMS)
     absent = [name for name in wanted if not is_there(name)]
     if absent:
-        print(f"not in the folder that REGRETLESS_DATA names, and left out: {', '.join(absent)}")
+        print(f"not in the folder REGRETLESS_DATA, skipped: {', '.join(absent)}")
 
     cache, lines = Cache(given.cache), []
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scikit-learn's and River's, of overflows
+        warnings.simplefilter("ignore")  # overflow warnings of scikit-learn and River
         for name in wanted:
             if name not in absent:
                 lines.append(compare(name, given.orders, given.rows, rivals, not given.no_tuned, cache))

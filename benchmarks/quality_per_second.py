@@ -1,14 +1,14 @@
-"""(e) Quality per second: the progressive log loss that each contender has reached, against its wall time.
+"""(e) Quality per second: the progressive log loss of each contender against its wall time.
 
-Every row is forecast before its label is used. A contender is a generator: it yields the probabilities it gave to the
-true labels of the rows it has just played, and the clock is read at each yield; the loss so far is worked out later.
-Whatever it needs a row in another form for (dictionaries, text) is made before. Everybody has defaults, is told the
-classes, and plays as in the table of quality: River behind its StandardScaler; scikit-learn behind a StandardScaler
-that has seen the features of the rows, ten rows at a time; Vowpal Wabbit from text.
+Every row is forecast before its label is used. A contender is a generator: it yields the probabilities of the true
+labels of the rows it has just processed, and the time is taken at each yield; the loss so far is computed later. Rows
+are converted (to dictionaries or text) before. All contenders have default parameters, know the classes, and run as in
+the quality table: River after its StandardScaler; scikit-learn after a StandardScaler that has seen the features of the
+rows, ten rows at a time; Vowpal Wabbit from text.
 
-AIOLI and FOLKLORE take rows standardised by a running StandardScaler that has seen the features of the block, values
-cut at 4 deviations, divided by sqrt(d) and with a constant column, in blocks of 200 rows. The stream of clicks, 2^18
-sparse columns, is there for the learners of first order; all its columns are 0 or 1, and nobody scales them.
+AIOLI and FOLKLORE get rows standardised by a running StandardScaler that has seen the features of the block, clipped at
+4 standard deviations, divided by sqrt(d) and with a constant column, in blocks of 200 rows. The stream of clicks, with
+2^18 sparse columns, is for the first-order learners; all its columns are 0 or 1 and are not scaled.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def blocks(rows: Rows, size: int) -> Iterator[tuple[Any, np.ndarray]]:
         yield rows.X[start : start + size], rows.y[start : start + size]
 
 
-# ---------------------------------------------------------------------- the players
+# ---------------------------------------------------------------------- contenders
 
 
 def automatic(rows: Rows) -> Iterator[Array]:
@@ -64,7 +64,7 @@ def second_order(rows: Rows) -> Iterator[Array]:
 
 
 def plain(learner: Callable[[], Any]) -> Player:
-    """A learner on the rows as they are."""
+    """A learner on the unscaled rows."""
 
     def play(rows: Rows) -> Iterator[Array]:
         fresh, classes = learner(), np.arange(rows.K)
@@ -81,7 +81,7 @@ def river(rows: Rows) -> Iterator[Array]:
     labels = (rows.y == 1).tolist()
     if rows.K > 2:
         model, labels = linear_model.SoftmaxRegression(), rows.y.tolist()
-        for label in range(rows.K):  # so it knows the classes
+        for label in range(rows.K):  # declares the classes
             model.weights[label]
     pipeline = preprocessing.StandardScaler() | model
     X = [dict(enumerate(row)) for row in rows.X.tolist()]
@@ -110,7 +110,7 @@ def wabbit(rows: Rows) -> Iterator[Array]:
         said = []
         for line in lines[start : start + BLOCK]:
             example = model.parse(line)
-            model.learn(example)  # its prediction is the one before the update
+            model.learn(example)  # returns the prediction before the update
             said.append(example.get_prediction())
             model.finish_example(example)
         p, some = np.array(said), slice(start, start + BLOCK)
@@ -134,11 +134,11 @@ def scikit(rows: Rows) -> Iterator[Array]:
             yield p
 
 
-# ---------------------------------------------------------------------- playing
+# ---------------------------------------------------------------------- running
 
 
 def clicks_rows(n: int) -> tuple[Rows, dict[str, float]]:
-    """The rows, and the losses of two who know more: the model that drew the labels, and their mean."""
+    """The rows, and the losses of two references: the model that generated the labels, and the base rate."""
     found = list(clicks(n))
     y, truth = np.concatenate([block.y for block in found]), np.concatenate([block.truth for block in found])
     known = {
@@ -151,7 +151,7 @@ def clicks_rows(n: int) -> tuple[Rows, dict[str, float]]:
 def game(player: Player, rows: Rows) -> tuple[Array, Array, Array]:
     """Seconds and rows at each yield, and the probability of every true label.
 
-    What a player does before a first empty yield is preparation, and the clock starts after it.
+    The part of a player before a first empty yield is preparation, and is not timed.
     """
     seconds, counts, said = [], [], []
     started = time.perf_counter()
@@ -176,7 +176,7 @@ def curve(seconds: Array, counts: Array, p: Array) -> dict[str, list[float]]:
 
 
 def seconds_until(seconds: Array, counts: Array, p: Array, level: float) -> float | None:
-    """The time from which on the loss so far stays at or below a level; None: never."""
+    """The time after which the loss so far stays at or below a level; None if there is none."""
     losses = -np.log(np.clip(np.nan_to_num(p), 1e-15, 1.0))
     above = np.flatnonzero(np.cumsum(losses)[counts - 1] / counts > level * (1.0 + 1e-12))
     if above.size == 0:
@@ -185,7 +185,7 @@ def seconds_until(seconds: Array, counts: Array, p: Array, level: float) -> floa
 
 
 def a_stream(name: str, rows: Rows, players: dict[str, Player], repeats: int) -> dict[str, Any]:
-    for player in players.values():  # compiles, and imports
+    for player in players.values():  # compiles and imports
         for _ in player(first(rows, 400)):
             pass
     games: dict[str, list[tuple[Array, Array, Array]]] = {each: [] for each in players}
@@ -220,18 +220,18 @@ RIVALS: dict[str, tuple[str, Player]] = {
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    """Every figure of the section."""
+    """All numbers of the section."""
     missing = [name for name, (package, _) in RIVALS.items() if not find_spec(package)]
     for name in missing:
-        progress(f"quality per second: {name} is not installed: it is left out")
+        progress(f"quality per second: {name} is not installed, skipped")
     rivals = {name: play for name, (_, play) in RIVALS.items() if name not in missing}
     names = ["a9a", "elec2", "digits"]
     absent = [name for name in names if not is_there(name)]
     for name in absent:
-        progress(f"quality per second: {name} is not in the folder that REGRETLESS_DATA names: it is left out")
+        progress(f"quality per second: {name} is not in the folder REGRETLESS_DATA, skipped")
     streams, repeats = [], 1 if quick else 2
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scikit-learn's and River's, of overflows
+        warnings.simplefilter("ignore")  # overflow warnings of scikit-learn and River
         for name in names:
             if name in absent:
                 continue
@@ -249,13 +249,13 @@ def measure(quick: bool) -> dict[str, Any]:
 def markdown(result: dict[str, Any]) -> list[str]:
     """The section as Markdown."""
     out = [
-        "Mean progressive log loss of the whole stream and the wall time it took, defaults all round, one order. The",
-        "last column is the time from which on a contender's loss so far stays at or below the loss with which the",
-        "best of the rivals ends. docs/benchmarks.json has the loss so far along the way. AIOLI and FOLKLORE get rows",
-        "that a running scaler standardised; their time counts it, as River's and scikit-learn's count theirs.",
+        "Mean progressive log loss of the whole stream and its wall time, with default parameters, in one order. The",
+        "last column is the time after which a contender's loss so far stays at or below the final loss of the",
+        "best rival. docs/benchmarks.json has the loss over time. AIOLI and FOLKLORE get rows",
+        "standardised by a running scaler, whose time is included, as for River and scikit-learn.",
     ]
     out += [f"{name} was not installed." for name in result["missing"]]
-    out += [f"{name} was not there." for name in result["absent"]]
+    out += [f"{name} was not available." for name in result["absent"]]
     for stream in result["streams"]:
         body = []
         for name, line in stream["lines"].items():
@@ -268,5 +268,5 @@ def markdown(result: dict[str, Any]) -> list[str]:
         out += ["", f"{stream['stream']}, {about}:", "", *table(heads, body)]
         if "known" in stream:
             known = " and ".join(f"{name} {loss:.4f}" for name, loss in stream["known"].items())
-            out += ["", f"For scale, {known}."]
+            out += ["", f"For comparison, {known}."]
     return out

@@ -1,11 +1,11 @@
-"""(b) Rows a second against River, scikit-learn and Vowpal Wabbit: in blocks, and one row at a time.
+"""(b) Rows per second against River, scikit-learn and Vowpal Wabbit: in blocks, and one row at a time.
 
-Everybody forecasts each row and then learns it, two classes, from the same rows in the form it likes best, made
-while the clock stands still: arrays or CSR blocks for regretless and scikit-learn, dictionaries for River, lines of
-text or ready examples for Vowpal Wabbit, whose `learn` forecasts first. Our blocks go through `predict_then_learn`,
-with all checks; scikit-learn's blocks are forecast by `predict_proba` with the weights before the block, which is less
-than everybody else does. Blocks have 1,000 rows. BLAS has one thread, which is scikit-learn's best case: it asks for
-passes over all weights every block, and where several threads share busy cores these take longer.
+All contenders forecast each row and then learn it, two classes, from the same rows in their preferred format, converted
+before the measurement: arrays or CSR blocks for regretless and scikit-learn, dictionaries for River, lines of text or
+parsed examples for Vowpal Wabbit, whose `learn` forecasts first. Our blocks go through `predict_then_learn`, with all
+checks; scikit-learn's blocks are forecast by `predict_proba` with the weights before the block, which is less work.
+Blocks have 1,000 rows. BLAS has one thread, which is scikit-learn's best case: its passes over all weights in every
+block take longer when several threads share busy cores.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from regretless.core.types import Array
 
 TITLE = "Against others"
 CLASSES = [0, 1]
-FEW = 30  # entries a row of the second sparse stream
+FEW = 30  # entries per row of the second sparse stream
 WABBIT = "--loss_function logistic -b 18 --quiet"
 MISSING = {"river": "River", "vowpalwabbit": "Vowpal Wabbit"}
 
@@ -47,7 +47,7 @@ def a_stream(n: int, d: int) -> tuple[Array, np.ndarray]:
     return X, y
 
 
-# ---------------------------------------------------------------------- the contenders
+# ---------------------------------------------------------------------- contenders
 
 
 def in_blocks(learner: Any, blocks: list[tuple[Any, np.ndarray]], forecasting: bool = True) -> Contender:
@@ -116,7 +116,7 @@ def wabbit(options: str = "") -> Any:
 
 
 def wabbit_text(lines: list[str]) -> Contender:
-    """Parsing of lines counts."""
+    """Parsing the lines is included."""
 
     def run() -> float:
         model = wabbit()
@@ -131,7 +131,7 @@ def wabbit_text(lines: list[str]) -> Contender:
 
 
 def wabbit_examples(rows: list[list[Any]], y: np.ndarray, building: bool) -> Contender:
-    """Examples made of lists of ids (and values); the time of making them counts if `building`."""
+    """Examples from lists of ids (and values); the time to build them is included if `building`."""
     labels = ["1" if label else "-1" for label in y]
 
     def run() -> float:
@@ -157,13 +157,13 @@ def wabbit_examples(rows: list[list[Any]], y: np.ndarray, building: bool) -> Con
 
 
 def wabbit_file(path: Path, rows: int) -> Contender:
-    """Its own program on a file: no Python."""
+    """The vw program on a file, without Python."""
     return Contender(rows, lambda: wabbit(f"-d {path}").finish())
 
 
 @bare
 def sparse_floor(ids: np.ndarray, ends: np.ndarray, values: Array, y: Array, w: Array) -> None:
-    """One product with the weights, one step along the row: nothing else."""
+    """Only one product with the weights and one step along the row."""
     for t in range(y.size):
         z = 0.0
         for j in range(ends[t], ends[t + 1]):
@@ -184,7 +184,7 @@ def dense(d: int, scale: float, budget: float) -> dict[str, Any]:
     """Every contender at d columns; slow ones get fewer rows."""
 
     def rows(microseconds: float, least: int = 20) -> int:
-        """As many as take about a tenth of a second."""
+        """The number of rows that take about a tenth of a second."""
         return int(min(20_000, max(least, scale * 1e5 / microseconds)))
 
     X, y = a_stream(20_000, d)
@@ -225,7 +225,7 @@ def dense(d: int, scale: float, budget: float) -> dict[str, Any]:
 
 
 def sparse(n: int, nonzeros: int, forecasting: bool, budget: float) -> dict[str, Any]:
-    """2^18 columns; in blocks, regretless and scikit-learn may be asked to learn only."""
+    """2^18 columns; in blocks, regretless and scikit-learn may learn without forecasts."""
     blocks: list[Block] = list(clicks(n, nonzeros))
     pairs = [(block.X, block.y) for block in blocks]
     X, y = pairs[0]
@@ -269,9 +269,9 @@ def sparse(n: int, nonzeros: int, forecasting: bool, budget: float) -> dict[str,
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    """Every figure of the section."""
+    """All numbers of the section."""
     for package in missing():
-        progress(f"rivals: {package} is not installed (pip install {package}): its rows are left out")
+        progress(f"rivals: {package} is not installed (pip install {package}), its rows are skipped")
     scale, budget = (0.05, 0.3) if quick else (1.0, 8.0)
     with threadpool_limits(1):
         shapes = [dense(d, scale, budget) for d in ((20,) if quick else (20, 100, 1000))]
@@ -307,24 +307,24 @@ def shape_table(shape: dict[str, Any]) -> list[str]:
     for name, figure in times.items():
         over = f"{ratio(times, rival, name):.3g}" if rival in times else ""
         body.append([name, least_and_median(figure), count(1e9 / figure["least_ns"]), over])
-    return table(["", "a row (median)", "rows/s", "x River's SGD"], body)
+    return table(["", "per row (median)", "rows/s", "x River's SGD"], body)
 
 
 def markdown(result: dict[str, Any]) -> list[str]:
     """The section as Markdown."""
     out = [
-        "Every row is forecast and then learned, two classes; the form of the rows each contender likes best is made",
-        "while the clock stands still. Blocks have 1,000 rows. Least of the repeats, taken in turns; the last column",
-        "is rows/s over those of River's `LogisticRegression` with SGD. River's Online Newton Step is",
-        "`LogisticRegression(optim.Newton())`; it keeps a matrix, and so is not asked to play 2^18 columns.",
+        "Every row is forecast and then learned, two classes. Rows are converted to each contender's preferred format",
+        "before the measurement. Blocks have 1,000 rows. Smallest time of the repeats, in turns; the last column",
+        "is rows/s divided by that of River's `LogisticRegression` with SGD. River's Online Newton Step is",
+        "`LogisticRegression(optim.Newton())`; it stores a matrix, and so is not run on 2^18 columns.",
     ]
     out += [f"{MISSING[package]} was not installed." for package in result["missing"]]
     for shape in result["dense"]:
         out += ["", f"{shape['d']} columns:", "", *shape_table(shape)]
     for shape in result["sparse"]:
-        text = f"{shape['d']:,} sparse columns, {shape['nonzeros']} entries a row"
+        text = f"{shape['d']:,} sparse columns, {shape['nonzeros']} entries per row"
         text += (
-            ":" if shape["forecasting"] else "; blocks of regretless and scikit-learn are learned, and not forecast:"
+            ":" if shape["forecasting"] else "; blocks of regretless and scikit-learn are learned without forecasts:"
         )
         out += ["", text, "", *shape_table(shape)]
     return out

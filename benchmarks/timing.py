@@ -1,4 +1,4 @@
-"""Contenders take turns: every round each runs once, so that a busy minute of the machine is everybody's."""
+"""Contenders take turns: in every round each runs once, so that a busy minute of the machine affects all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _began = time.perf_counter()
 
 
 class Contender(NamedTuple):
-    """What is timed: `run()` handles `rows` rows, and returns a float, seconds, where it keeps the clock itself."""
+    """A timed function: `run()` processes `rows` rows, and returns seconds (float) if it measures the time itself."""
 
     rows: int
     run: Callable[[], Any]
@@ -31,7 +31,7 @@ def seconds_of(contender: Contender) -> float:
 
 
 def in_turns(label: str, contenders: dict[str, Contender], budget: float, most: int = 15) -> dict[str, dict[str, Any]]:
-    """Least and median nanoseconds a row of each, in rounds after a warm-up: three at least, more within the budget."""
+    """Smallest and median nanoseconds per row of each, in three rounds after a warm-up, or more if time allows."""
     progress(label)
     for contender in contenders.values():
         contender.run()
@@ -54,7 +54,7 @@ def in_turns(label: str, contenders: dict[str, Contender], budget: float, most: 
 
 
 def ratio(times: dict[str, dict[str, Any]], above: str, below: str) -> float:
-    """The least time of one contender over that of another."""
+    """The smallest time of one contender divided by that of another."""
     return float(times[above]["least_ns"] / times[below]["least_ns"])
 
 

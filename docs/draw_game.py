@@ -1,7 +1,7 @@
-"""Draw docs/game.png, the game in one picture, from a real run: `make docs`.
+"""Draw docs/game.png, one round and a real run: `make docs`.
 
-Left: one round. Right: what is added up over the rounds, for AIOLI on a stream of 150 rows: its loss, that of the best
-weights in hindsight, and between the two the regret, with the certificate above.
+Left: one round. Right: totals over the rounds, for AIOLI on a stream of 150 rows: its loss, that of the best weights in
+hindsight, and between the two the regret, with the certificate above.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from regretless.streams import logistic
 PICTURE = Path(__file__).with_name("game.png")
 ROWS = 150
 STEPS = (
-    ("row  x", "somebody shows it"),
-    ("forecast  p", "the learner commits"),
-    ("label  y", "whoever knows tells it"),
-    ("loss  $-\\ln p_y$", "both accounts grow"),
-    ("update", "one pass, no second look"),
+    ("row  x", "arrives"),
+    ("forecast  p", "before the label"),
+    ("label  y", "is revealed"),
+    ("loss  $-\\ln p_y$", "both totals grow"),
+    ("update", "a single pass"),
 )
 
 
 def draw_round(axes: Any) -> None:
     """One round: five steps, and back to the first."""
-    axes.set(xlim=(-0.9, 6.4), ylim=(-0.5, 5.3), title="one round, and then the next row")
+    axes.set(xlim=(-0.9, 6.4), ylim=(-0.5, 5.3), title="one round")
     axes.axis("off")
     for i, (step, who) in enumerate(STEPS):
         y = 4.5 - i
@@ -58,8 +58,8 @@ def draw_round(axes: Any) -> None:
     axes.add_patch(back)
 
 
-def draw_accounts(axes: Any) -> None:
-    """The accounts over the rounds."""
+def draw_totals(axes: Any) -> None:
+    """The totals over the rounds."""
     stream = logistic(ROWS, d=4, radius=5.0, seed=1)
     marks = [*range(10, ROWS, 10), ROWS]
     trace = play(AIOLI(radius=5.0), stream.X, stream.y, checkpoints=marks, progress=False)
@@ -68,11 +68,11 @@ def draw_accounts(axes: Any) -> None:
     regret = np.array([0.0, *(high for _, high in trace.regret)])
     certificate = np.array([np.nan, *trace.certificate])
     best = loss - regret
-    axes.plot(rows, best + certificate, color="black", lw=1.5, ls=":", label="its ceiling, by the certificate")
+    axes.plot(rows, best + certificate, color="black", lw=1.5, ls=":", label="upper limit from the certificate")
     axes.plot(rows, loss, color="black", lw=2, label="the learner")
-    axes.plot(rows, best, color="black", lw=1.5, ls="--", label="the comparator: best weights in hindsight")
+    axes.plot(rows, best, color="black", lw=1.5, ls="--", label="comparator: best weights in hindsight")
     axes.fill_between(rows, best, loss, color="0.8", lw=0)
-    axes.set(xlim=(0, ROWS), ylim=(0, None), xlabel="rows", ylabel="total loss", title="the accounts (AIOLI, one run)")
+    axes.set(xlim=(0, ROWS), ylim=(0, None), xlabel="rows", ylabel="total loss", title="totals (AIOLI, one run)")
     axes.legend(loc="upper left", frameon=False)
     at = 3 * len(rows) // 4
     axes.annotate(
@@ -91,7 +91,7 @@ def draw() -> Any:
     """The picture."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 4.2), width_ratios=[1, 1.05])
     draw_round(left)
-    draw_accounts(right)
+    draw_totals(right)
     figure.tight_layout()
     return figure
 
@@ -100,4 +100,4 @@ if __name__ == "__main__":
     matplotlib.use("agg")
     whole = BytesIO()
     draw().savefig(whole, dpi=110)
-    Image.open(whole).convert("L").quantize(16).save(PICTURE, optimize=True)  # greys, and few of them: a small file
+    Image.open(whole).convert("L").quantize(16).save(PICTURE, optimize=True)  # few grey levels: a small file

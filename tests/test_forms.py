@@ -45,7 +45,7 @@ BAD_ROWS = {
     "sparse complex": (sparse.csr_matrix(X + 1j), "Complex data not supported|[Ss]parse"),
     "text": ([["1", "2"], ["1", "x"], ["1", "2"], ["1", "2"]], "row 1, column 1: could not convert 'x'.*OneHotEncoder"),
     "huge": ([[1, 2], [1, 10**400], [1, 2], [1, 2]], "row 1, column 1: .*too large"),
-    "uneven": ([[1.0, 2.0], [1.0], [1.0, 2.0], [1.0, 2.0]], "row 1: 1 values"),
+    "uneven": ([[1.0, 2.0], [1.0], [1.0, 2.0], [1.0, 2.0]], "row 1 has 1 values"),
     "frame of text": (FRAME.assign(size=["1", "x", "1", "1"]), r"row 1, column 1 \('size'\): could not convert 'x'"),
     "frame of dates": (FRAME.assign(size=pd.Timestamp("2020")), r"row 0, column 1 \('size'\): .*Encode timestamps"),
     "frame with NA": (FRAME.astype(object).assign(size=[1, pd.NA, 1, 1]), r"row 1, column 1 \('size'\)"),

@@ -182,7 +182,7 @@ def test_the_certificate_is_above_the_regret_of_the_union(
     )
     certificate = merged.regret_certificate(2.0 if K == 1 else None)
     assert merged.total_loss_ - best.loss <= certificate
-    with pytest.raises(NoBound, match="one that meets them all in turn"):
+    with pytest.raises(NoBound, match="learner that sees all rows"):
         merged.regret_bound(**({"comparator_norm": 2.0} if K == 1 else {}))
 
 
@@ -236,7 +236,7 @@ def test_others_are_refused(entry: Any) -> None:
         return
     X, y = entry.stream("iid", n=12, d=3)
     learner = entry.new().partial_fit(X, y, **entry.first)
-    with pytest.raises(ValueError, match=r"cannot be merged: (each of its steps|it remembers|what it knows)"):
+    with pytest.raises(ValueError, match=r"cannot be merged: (each of its steps|it stores|its weights)"):
         learner.merge(learner)
     with pytest.raises(ValueError, match="cannot be merged"):
         fit_sharded(entry.new(), X, y, 2, **entry.first)

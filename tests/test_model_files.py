@@ -238,7 +238,7 @@ def test_headers_have_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(archive, "LARGEST_HEADER", 100)
     with pytest.raises(ValueError, match="more than 100"):
         regretless.load(path)
-    with pytest.raises(ValueError, match="may have 100"):
+    with pytest.raises(ValueError, match="the limit is 100"):
         AIOLI().fit(X, y).save(path)
 
 

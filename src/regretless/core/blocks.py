@@ -1,4 +1,4 @@
-"""A block of rows that a learner has checked, and learns in one go or in steps."""
+"""A checked block of rows, learned at once or in steps."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from regretless.core.types import Array
 if TYPE_CHECKING:
     from regretless.core.learner import OnlineLearner
 
-BLOCK = 16_384  # rows handed to a kernel at a time: bounds the memory that labels and forecasts take
+BLOCK = 16_384  # rows per call of a kernel: bounds the memory of labels and forecasts
 
 
 class Block:
-    """Checked rows, their targets and weights, and how many of them are learned.
+    """Checked rows, their targets and weights, and the number of rows learned.
 
-    `at` is right at any moment, also after Ctrl-C: the first `at` rows are learned, and nothing of the others.
+    `at` is always correct, also after Ctrl-C: the first `at` rows are learned, and none of the others.
     """
 
     def __init__(self, learner: OnlineLearner, X: Any, targets: Array, weight: Array, keep: bool) -> None:
@@ -29,7 +29,7 @@ class Block:
         self._out = learner._new_forecasts(self.n if keep else min(BLOCK, self.n))
 
     def learn_to(self, stop: int) -> None:
-        """Learn the next rows, up to `stop` of this block."""
+        """Learn the next rows, up to row `stop` of the block."""
         learner = self.learner
         for begin in range(self.at, stop, BLOCK):
             some = slice(begin, min(begin + BLOCK, stop))
@@ -40,21 +40,21 @@ class Block:
                 self.at = begin + rows.stop
 
     def results(self) -> tuple[Array, Array]:
-        """What the kernels wrote, and the targets, once all rows are learned."""
+        """The output of the kernels, and the targets, once all rows are learned."""
         return self._out, self._targets
 
 
 class BlockPlay:
-    """A block that is learned in steps: iterate over it, and it pauses after each of the rows asked for.
+    """A block that is learned in steps: iterating over it pauses after each of the given rows.
 
-    `forecasts` and `targets` are those of all rows, once the last step is done.
+    `forecasts` and `targets` are those of all rows, available after the last step.
     """
 
     def __init__(self, learner: OnlineLearner, block: Any, stops: Iterable[int]) -> None:
         self._learner, self._block = learner, block
         self._stops = sorted({*(int(stop) for stop in stops), block.n})
         if not 1 <= self._stops[0] <= self._stops[-1] <= block.n:
-            raise ValueError(f"stops={self._stops[:-1]}: give numbers of rows from 1 to {block.n}.")
+            raise ValueError(f"stops={self._stops[:-1]} must be numbers of rows from 1 to {block.n}.")
 
     def __iter__(self) -> Iterator[int]:
         """Learn up to the next stop, and yield the number of rows learned."""
@@ -64,7 +64,7 @@ class BlockPlay:
 
     @property
     def forecasts(self) -> Array:
-        """Row t's forecast, made before row t's label was used: as `predict_then_learn` returns it."""
+        """Row t's forecast, made before row t's label was used, as returned by `predict_then_learn`."""
         return self._learner._said(self._results()[0])
 
     @property
@@ -74,6 +74,6 @@ class BlockPlay:
 
     def _results(self) -> tuple[Array, Array]:
         if self._block.at < self._block.n:
-            raise ValueError(f"{self._block.at} of {self._block.n} rows are learned: iterate to the end first.")
+            raise ValueError(f"only {self._block.at} of {self._block.n} rows are learned: iterate to the end first.")
         found: tuple[Array, Array] = self._block.results()
         return found

@@ -1,15 +1,15 @@
-"""OnlineLearner: everything public that learners share, written once.
+"""OnlineLearner, OnlineClassifier and OnlineRegressor: the base classes of all learners.
 
-A learner is a scikit-learn estimator. Its hyper-parameters are read when the first row arrives; what it
-has learned since is `state_`, a NamedTuple of float64 arrays. A learner's own file supplies
+A learner is a scikit-learn estimator. Its hyper-parameters are read with the first row; everything learned is in
+`state_`, a NamedTuple of float64 arrays. A learner implements
 
-- `_prepare(n_features, n_classes)`: the validated numbers its kernels read;
-- `_start(n_features, n_classes)`: the state before the first row;
-- `_run(X, Y, weight, out)`: the game over a block, in place on the state (a row is a block of length one);
-- `_forecast(X, out)`: the forecasts for a block, changing nothing;
-- `_limits()`: the largest rows it takes;
+- `_prepare(n_features, n_classes)`: validates the hyper-parameters and returns the constants of its kernels;
+- `_start(n_features, n_classes)`: returns the state before the first row;
+- `_run(X, Y, weight, out)`: forecasts and learns a block, in place on the state (a row is a block of length one);
+- `_forecast(X, out)`: forecasts a block and changes nothing;
+- `_limits()`: returns the largest rows that it accepts;
 
-and says what it competes with, its certificate and its bound.
+and `competes_with`, `regret_certificate` and `regret_bound`. docs/architecture.md lists the optional methods.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 ONE = np.ones(1)
 FLOAT = np.dtype(np.float64)
-LARGEST_TARGET = 1e150  # its square is a number
+LARGEST_TARGET = 1e150  # its square is finite
 
 
 class OnlineLearner(Stored):
-    """A learner that meets its rows one at a time: forecast, see the label, suffer the loss, update."""
+    """A learner that processes rows one at a time: forecast, see the label, incur the loss, update."""
 
     _learned: ClassVar[tuple[str, ...]] = ("_largest", "_parts")
     _largest: tuple[float, float]
 
-    # ------------------------------------------------------------------ what a learner supplies
+    # ------------------------------------------------------------------ methods that a learner implements
 
     @abstractmethod
     def _prepare(self, n_features: int, n_classes: int) -> Any: ...
@@ -66,7 +66,7 @@ class OnlineLearner(Stored):
 
     @abstractmethod
     def _limits(self) -> tuple[float, float]:
-        """The largest |x| declared (infinity if none), and the largest |x| sqrt(weight) the arithmetic stands."""
+        """The largest declared |x| (infinity if none), and the largest |x| sqrt(weight) that does not overflow."""
 
     @property
     @abstractmethod
@@ -75,74 +75,74 @@ class OnlineLearner(Stored):
 
     @property
     def total_loss_(self) -> float:
-        """What the learner has suffered so far, in the loss of `competes_with`."""
+        """The total loss so far, in the loss of `competes_with`."""
         check_is_fitted(self, "state_")
         return float(self.state_.tally[LOSS])
 
     def _aside(self) -> dict[str, Any]:
-        """What a model file must keep beside parameters, classes and state, as JSON can."""
+        """Data that a model file stores in addition to parameters, classes and state, as JSON."""
         return {"parts": self._parts} if self._parts > 1 else {}
 
     def _take_up(self, aside: dict[str, Any]) -> None:
-        """Take back what `_aside` gave, before the state is there; refuse what it cannot have given."""
-        state_checks.require(set(aside) <= {"parts"}, f"aside={aside!r} is not what this learner keeps aside")
+        """Restore the data of `_aside`, before the state is created; refuse invalid data."""
+        state_checks.require(set(aside) <= {"parts"}, f"aside={aside!r} is not expected")
         if "parts" in aside:
             self._parts = validate.whole("parts", aside["parts"], 2)
 
     @property
     def _least_rows(self) -> int:
-        """Blocks cut at multiples of this, a power of two, give the same bits; but for 1, none may be shorter."""
+        """Divisions into blocks at multiples of this power of two give identical results; above 1, none is shorter."""
         return 1
 
     def _iterate(self) -> Array | None:
-        """The weights that forecast, where the forecast is linear in the row.
+        """The weights of the forecast, if it is linear in the row; else None.
 
-        A learner that has them also has `_forecast_by(weights, X, out)`, which is `_forecast` by other weights.
+        A learner that has them also has `_forecast_by(weights, X, out)`, which is `_forecast` with other weights.
         """
         return None
 
     def _merged(self, states: Sequence[Any], common: Any) -> Any:
-        """The state with the rows of all these, which went on from a common one: where states are sums over rows."""
-        reason = "each of its steps starts where the last one ended, so that its state is not a sum over rows."
+        """The state with the rows of all these, which started from a common one, if states are sums over rows."""
+        reason = "each of its steps depends on the last one, so its state is not a sum over rows."
         if self._growing:
-            reason = "it remembers its rows and looks at all of them anew: give those of the other to `partial_fit`."
+            reason = "it stores its rows and uses all of them in every step: pass the other rows to `partial_fit`."
         elif self._holds:
-            reason = "what it knows of its members is of one run: merge these, `estimators_`, and begin anew with them."
+            reason = "its weights belong to one run: merge its members, `estimators_`, and start again with them."
         raise ValueError(
             f"{type(self).__name__} cannot be merged: {reason} AIOLI, FOLKLORE, GAF and VovkAzouryWarmuth can."
         )
 
     def _require_one_game(self) -> None:
-        """Theorems speak of forecasts made one after another."""
+        """Refuse merged learners: theorems are about consecutive forecasts of one learner."""
         if self._parts > 1:
             raise NoBound(
-                f"the rows were forecast by {self._parts} learners, each from what it had learned itself, and the "
-                "theorem is about one that meets them all in turn. regret_certificate() covers what was merged."
+                f"the rows were forecast by {self._parts} learners that were merged, and the theorem is about a single "
+                "learner that sees all rows. regret_certificate() covers merged learners."
             )
 
     def _for_comparators(self, X: Any) -> Any:
-        """The rows as the comparators see them."""
+        """The rows as used by the comparators."""
         return X
 
     @abstractmethod
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
-        """An upper bound on the regret so far, from what the learner itself has added up."""
+        """An upper bound on the regret so far, computed from the learner's running sums."""
 
     @abstractmethod
     def regret_bound(self, n: int | None = None) -> float:
-        """What the learner's theorem promises for the regret after `n` rows (default: the rows so far)."""
+        """The bound of the learner's theorem on the regret after `n` rows (default: the rows so far)."""
 
-    # ------------------------------------------------------------------ what depends on the kind of target
+    # ------------------------------------------------------------------ depends on the target type
 
     _n_classes: int
-    _takes_sparse: ClassVar[bool] = False  # scipy's CSR rows: they reach `_run` as `SparseRows`
-    _reads_tables: ClassVar[bool] = False  # tables with columns of text
-    _one_step: ClassVar[bool] = False  # whether `_run` learns one row by one compiled call, which nothing interrupts
-    _parts: int = 1  # the learners that were merged into this one
+    _takes_sparse: ClassVar[bool] = False  # SciPy CSR rows: passed to `_run` as `SparseRows`
+    _reads_tables: ClassVar[bool] = False  # tables with text columns
+    _one_step: ClassVar[bool] = False  # whether `_run` learns one row with one compiled call, without interrupts
+    _parts: int = 1  # the number of learners merged into this one
 
     @abstractmethod
     def _meet_targets(self, y: Any, classes: Any) -> None:
-        """Read the kind of target off the first labels."""
+        """Determine the target type from the first labels."""
 
     @abstractmethod
     def _targets(self, y: Any, classes: Any) -> Array: ...
@@ -157,16 +157,16 @@ class OnlineLearner(Stored):
     @abstractmethod
     def _said(self, out: Array) -> Array: ...
 
-    # ------------------------------------------------------------------ the game
+    # ------------------------------------------------------------------ learning
 
     def play_block(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, stops: Iterable[int] = ()
     ) -> BlockPlay:
-        """Check a block of rows, then learn it in steps: iterate over what is returned.
+        """Check a block of rows, then learn it in steps: iterate over the result.
 
         It yields the number of rows learned at each of `stops` and at the end. At a pause the learner has learned
-        exactly those rows, so that its certificate, or a copy of it, can be taken there. Afterwards `forecasts` and
-        `targets` of what is returned are those of all rows.
+        exactly those rows, so that one can read its certificate or copy it. After the last step, the result has the
+        `forecasts` and `targets` of all rows.
 
         >>> import regretless
         >>> learner, X = regretless.AIOLI(), [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
@@ -183,7 +183,7 @@ class OnlineLearner(Stored):
         block.learn_to(stop)
 
     def _play(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> tuple[Array, Array]:
-        """One pass over a block: what the kernels wrote, and the targets. All is checked before any is learned."""
+        """Learn a block; returns the output of the kernels, and the targets. Everything is checked before learning."""
         block = self._open_block(X, y, classes, sample_weight, keep)
         block.learn_to(block.n)
         found: tuple[Array, Array] = block.results()
@@ -195,7 +195,7 @@ class OnlineLearner(Stored):
         return Block(self, X, Y, weight, keep)
 
     def _take_in(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        """Rows, targets and weights as `_run` takes them; the first time the game begins with them."""
+        """Rows, targets and weights in the form of `_run`; creates the state on the first call."""
         with self._untouched_on_error():
             first = not hasattr(self, "state_")
             X = self._rows(X, reset=first)
@@ -221,7 +221,7 @@ class OnlineLearner(Stored):
     def _rows(self, X: Any, reset: bool) -> Array | SparseRows:
         if self._is_plain(X, None if reset else self.n_features_in_):
             self.n_features_in_ = X.shape[1]
-        else:  # scikit-learn's checks take as long as a thousand rows
+        else:  # scikit-learn's checks take as long as learning a thousand rows
             X = validate_data(
                 self,
                 readable_rows(X, getattr(self, "feature_names_in_", None)),
@@ -235,7 +235,7 @@ class OnlineLearner(Stored):
         return SparseRows.of(X) if sparse.issparse(X) else validate.writable(X)
 
     def _is_plain(self, X: Any, width: int | None) -> bool:
-        """Whether this is a block of rows as they are kept, of the width expected (None: any), without names."""
+        """Whether X is a block in the form of the kernels, with the given width (None: any), without names."""
         return (
             (type(X) is np.ndarray or (self._takes_sparse and sparse.issparse(X) and X.format == "csr"))
             and X.dtype == np.float64
@@ -254,12 +254,12 @@ class OnlineLearner(Stored):
         if sparse.issparse(x) or has_names(x):
             found = self._rows(as_block(x), reset=False)
             if found.shape[0] != 1:
-                raise BadRow(f"x has shape {found.shape}: give one row.")
+                raise BadRow(f"x has shape {found.shape}: pass one row.")
             self._check_rows(found, ONE)
             return found
         row = np.ascontiguousarray(as_floats(x, in_rows(getattr(self, "feature_names_in_", None))))
         if row.shape != (self.n_features_in_,):
-            raise BadRow(f"x has shape {row.shape}; this learner takes {self.n_features_in_} features.")
+            raise BadRow(f"x has shape {row.shape}; this learner expects {self.n_features_in_} features.")
         row = validate.writable(row.reshape(1, -1))
         self._check_rows(row, ONE)
         return row
@@ -282,7 +282,7 @@ class OnlineLearner(Stored):
         return self
 
     def fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn from the rows in one pass, in the order given."""
+        """Forget everything, then learn from the rows in one pass, in the given order."""
         with self._untouched_on_error():
             self._forget()
             return self.partial_fit(X, y, classes, sample_weight)
@@ -305,7 +305,7 @@ class OnlineLearner(Stored):
 
     @alone
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
-        """Learn from one row. (A classifier's first needs `classes`, unless a block has been learned before.)"""
+        """Learn from one row. (The first row of a classifier needs `classes`, unless a block was learned before.)"""
         if "state_" in self.__dict__:
             row, target, out = self._row(x), self._target(y, classes), self._new_forecasts(1)
             if self._one_step:
@@ -322,14 +322,14 @@ class OnlineLearner(Stored):
         return tags
 
     def merge(self, *others: Self) -> Self:
-        """A new learner that has learned the rows of all (`regretless.merge`)."""
+        """A new learner that has learned the rows of all of them (`regretless.merge`)."""
         from regretless.core.merging import merge
 
         return merge([self, *others])
 
 
 class OnlineClassifier(ClassifierMixin, OnlineLearner):
-    """A learner of classes: it forecasts probabilities and suffers their log loss."""
+    """A classifier: forecasts probabilities and is scored by their log loss."""
 
     _binary_only: ClassVar[bool] = False
 
@@ -357,7 +357,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         self._check_declared(classes)
         try:
             return self._labels.target_of[y]
-        except (KeyError, TypeError):  # label probabilities, or no class
+        except (KeyError, TypeError):  # label probabilities, or an unknown label
             pass
         if np.ndim(y) == 1:
             return self._labels.distributions(as_soft_block(y))
@@ -371,11 +371,11 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         return np.empty((n, self._n_classes))
 
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
-        """Play the game: row t's probabilities are made before row t's label is used. Returns (n, K)."""
+        """Forecast and learn: row t's probabilities are computed before row t's label is used. Returns (n, K)."""
         return self._said(self._play(X, y, classes, sample_weight, keep=True)[0])
 
     def _said(self, out: Array) -> Array:
-        """What the kernels wrote, as `predict_then_learn` returns it."""
+        """The output of the kernels as returned by `predict_then_learn`."""
         to_probabilities(out)
         return out
 
@@ -413,13 +413,13 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
 
 class OnlineRegressor(RegressorMixin, OnlineLearner):
-    """A learner of real numbers: it forecasts a number and suffers the squared loss."""
+    """A regressor: forecasts a number and is scored by the squared loss."""
 
     _n_classes = 1
 
     def _meet_targets(self, y: Any, classes: Any) -> None:
         if classes is not None:
-            raise ValueError(f"{type(self).__name__} forecasts numbers; it takes no classes.")
+            raise ValueError(f"{type(self).__name__} is a regressor; it does not accept classes.")
 
     def _targets(self, y: Any, classes: Any) -> Array:
         return validate.numbers(y, LARGEST_TARGET)
@@ -431,7 +431,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         return np.empty(n)
 
     def predict_then_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Play the game: row t's forecast is made before row t's number is used. Returns (n,)."""
+        """Forecast and learn: row t's forecast is computed before row t's target is used. Returns (n,)."""
         return self._said(self._play(X, y, None, sample_weight, keep=True)[0])
 
     def _said(self, out: Array) -> Array:
@@ -447,5 +447,5 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
 
 
 def is_plain_row(x: Any, width: int) -> bool:
-    """Whether x is a row as the kernels take it: the usual case, and the fast one."""
+    """Whether x is a row in the form of the kernels: the usual case, and the fast one."""
     return type(x) is np.ndarray and x.dtype is FLOAT and x.shape == (width,) and x.flags.carray

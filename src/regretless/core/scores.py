@@ -1,4 +1,4 @@
-"""The score of a stream of forecasts, added up block by block."""
+"""Scores of a stream of forecasts, summed block by block."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.types import Array
 
-# Rows counted, log loss (squared error of numbers), wrong labels (absolute error of numbers), Brier score.
+# Rows, log loss (regression: squared error), wrong labels (regression: absolute error), Brier score.
 N_SCORED, TOTAL_LOSS, N_WRONG, TOTAL_BRIER = range(4)
-BINS = 20  # of the reliability table: forecasts, how sure they were, how often they were right
+BINS = 20  # of the reliability table: number of forecasts, sum of confidences, number of right ones
 
 
 def new_scores() -> tuple[Array, Array]:
-    """Nothing played yet: four totals, and a row a bin."""
+    """Scores before the first row: four totals, and one row per bin."""
     return np.zeros(4), np.zeros((BINS, 3))
 
 
 @inlined_kernel
 def score_row(p: Array, Y: Array, t: int, log_loss: bool, scores: Array, reliability: Array) -> None:
-    """Count row t of probabilities: error, Brier score, the reliability table of the class named, and the log loss.
+    """Score row t of probabilities: error, Brier score, reliability of the likeliest class, and log loss.
 
-    A soft label counts by its expectation. The log loss is half the work: `log_loss` is False where the learner
-    adds it up itself.
+    A soft label counts by its expectation. The log loss is half of the work: `log_loss` is False if the learner sums it
+    itself.
     """
     winner = most_probable(p, t)
     scores[N_SCORED] += 1.0
@@ -37,9 +37,7 @@ def score_row(p: Array, Y: Array, t: int, log_loss: bool, scores: Array, reliabi
     scores[TOTAL_BRIER] += brier
     scores[TOTAL_LOSS] += loss
     sure = p[t, winner]
-    i = (
-        min(int(min(sure, 1.0) * BINS), BINS - 1) if sure > 0.0 else 0
-    )  # what is no number is in the first bin, not outside
+    i = min(int(min(sure, 1.0) * BINS), BINS - 1) if sure > 0.0 else 0  # NaN is in the first bin, not outside
     reliability[i, 0] += 1.0
     reliability[i, 1] += p[t, winner]
     reliability[i, 2] += Y[t, winner]
@@ -47,7 +45,7 @@ def score_row(p: Array, Y: Array, t: int, log_loss: bool, scores: Array, reliabi
 
 @inlined_kernel
 def most_probable(scores: Array, t: int) -> int:
-    """The first class of the largest score in row t."""
+    """The first class with the largest score in row t."""
     winner = 0
     for k in range(1, scores.shape[1]):
         if scores[t, k] > scores[t, winner]:
@@ -59,7 +57,7 @@ def most_probable(scores: Array, t: int) -> int:
 def score_classes(
     forecasts: Array, Y: Array, probabilities: bool, log_loss: bool, scores: Array, reliability: Array
 ) -> None:
-    """Count a block of rows; of forecasts that are scores and not probabilities, the errors alone."""
+    """Score a block of rows; if forecasts are scores and not probabilities, only the errors."""
     for t in range(forecasts.shape[0]):
         if probabilities:
             score_row(forecasts, Y, t, log_loss, scores, reliability)
@@ -70,7 +68,7 @@ def score_classes(
 
 @kernel
 def score_numbers(forecasts: Array, y: Array, scores: Array) -> None:
-    """Add up squared and absolute errors."""
+    """Sum squared and absolute errors."""
     for t in range(y.size):
         error = forecasts[t] - y[t]
         scores[N_SCORED] += 1.0

@@ -1,4 +1,4 @@
-"""Setting: what is known of a stream before a race on it."""
+"""Setting: the facts about a stream that are known before a race."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regretless.core.types import Array
 
 
 class Setting(NamedTuple):
-    """The facts about a stream that a learner may choose its parameters by (`Stored._entrants`)."""
+    """The facts about a stream from which a learner may choose its parameters (`Stored._entrants`)."""
 
     X: Array  # all rows
     n_classes: int
@@ -18,12 +18,12 @@ class Setting(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """The length of the stream."""
+        """The number of rows."""
         return int(self.X.shape[0])
 
     @property
     def n_features(self) -> int:
-        """The length of a row."""
+        """The number of features."""
         return int(self.X.shape[1])
 
     @property

@@ -1,0 +1,57 @@
+"""The public names: each is found, is documented where the docs say, and costs nothing before its first use."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import regretless
+
+MODULES = ("bounds", "domains", "hindsight", "losses", "plots", "streams")
+BASE_CLASSES = ("OnlineLearner", "OnlineClassifier", "OnlineRegressor")
+PAGES = [Path("README.md"), Path("CONTRIBUTING.md"), *Path("docs").rglob("*.md"), *Path("src").rglob("*.py")]
+
+
+@pytest.mark.parametrize("name", regretless.__all__)
+def test_every_public_name_resolves(name):
+    assert getattr(regretless, name) is not None
+    assert name in dir(regretless)
+
+
+def test_modules_and_base_classes_are_public():
+    for name in MODULES:
+        assert name in regretless.__all__ and isinstance(getattr(regretless, name), ModuleType)
+    for name in BASE_CLASSES:
+        assert name in regretless.__all__ and isinstance(getattr(regretless, name), type)
+    assert issubclass(regretless.OnlineClassifier, regretless.OnlineLearner)
+    assert regretless.bounds.mixture(prior=1.0) == 0.0
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'regretless' has no attribute 'nothing'"):
+        regretless.nothing  # noqa: B018
+
+
+def test_names_in_the_docs_exist():
+    """`regretless.x` and `regretless.bounds.x`, as the pages and docstrings spell them."""
+    spelled = {
+        name for page in PAGES for name in re.findall(r"`(regretless(?:\.\w+)+)", page.read_text(encoding="utf-8"))
+    }
+    assert "regretless.bounds.aioli" in spelled
+    for name in sorted(spelled):
+        found = regretless
+        for part in name.split(".")[1:]:
+            if not hasattr(found, part):
+                __import__(f"{found.__name__}.{part}")
+            found = getattr(found, part)
+
+
+def test_import_is_light():
+    code = "import sys, regretless; print([m for m in ('numpy', 'numba', 'sklearn', 'scipy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.stdout == "[]\n", done.stderr
