@@ -186,7 +186,8 @@ class OnlineBoosting(OnlineClassifier):
 
     @property
     def _holds(self) -> dict[str, str]:  # type: ignore[override]
-        return {"estimator": "estimators_"} if isinstance(self.estimator, OnlineClassifier | Weighted) else {}
+        given = self.__dict__.get("_played_with", {}).get("estimator", self.estimator)
+        return {"estimator": "estimators_"} if isinstance(given, OnlineClassifier | Weighted) else {}
 
     @property
     def estimators_(self) -> list[OnlineClassifier]:
@@ -197,11 +198,10 @@ class OnlineBoosting(OnlineClassifier):
     # ------------------------------------------------------------------ the game
 
     def _targets(self, y: Any, classes: Any) -> Array:
-        Y = super()._targets(y, classes)
-        if (Y.max(axis=1) < 1.0).any():
-            i = int(np.argmax(Y.max(axis=1) < 1.0))
-            raise BadRow(f"row {i}: a soft label {Y[i].tolist()}. Boosting counts mistakes: give one class a row.")
-        return Y
+        return hard(super()._targets(y, classes))
+
+    def _target(self, y: Any, classes: Any) -> Array:
+        return hard(super()._target(y, classes))
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
@@ -213,7 +213,13 @@ class OnlineBoosting(OnlineClassifier):
             listen()
 
     def _forecast(self, X: Array, out: Array) -> None:
-        self._run(X, np.zeros(out.shape), np.zeros(X.shape[0]), out)
+        state, c = self.state_, self._constants
+        if c.kind >= 0:
+            parts = state.moments, state.memory, state.regression, state.log_weight, state.tally
+            forecast(*parts, X, c.kind, c.seed, out)
+            return
+        for t in range(X.shape[0]):
+            decide(state.log_weight, self._climb(X[t])[1], c.seed, state.tally[ROWS], out[t])
 
     @uninterrupted()
     def _run_row(self, x: Array, Y: Array, weight: float, out: Array) -> None:
@@ -324,6 +330,14 @@ class OnlineBoosting(OnlineClassifier):
         raise NoBound("boosting competes with no fixed set: see mistake_bound().")
 
 
+def hard(Y: Array) -> Array:
+    """Label distributions that are sure of a class; others are refused."""
+    if (Y.max(axis=1) < 1.0).any():
+        i = int(np.argmax(Y.max(axis=1) < 1.0))
+        raise BadRow(f"row {i}: a soft label {Y[i].tolist()}. Boosting counts mistakes: give one class a row.")
+    return Y
+
+
 @kernel
 def uniform(seed: int, row: float) -> float:
     """A number in [0, 1) for each seed and row (splitmix64)."""
@@ -414,6 +428,27 @@ def stage_scores(moments: Array, memory: Array, stages: Array, tally: Array, X: 
         standardise(moments, X[t], z)
         climb(memory, stages, z, kind, math.log(tally[ROWS] + 2.0), scores, p, labels)
         out[t] = scores[1:]
+
+
+@kernel
+def forecast(
+    moments: Array,
+    memory: Array,
+    stages: Array,
+    log_weight: Array,
+    tally: Array,
+    X: Array,
+    kind: int,
+    seed: int,
+    out: Array,
+) -> None:
+    """The forecasts of a block, with compiled weak learners."""
+    N, K = log_weight.size, out.shape[1]
+    z, scores, p, labels = np.empty(X.shape[1]), np.zeros((N + 1, K)), np.empty((N + 1, K)), np.empty(N, np.int64)
+    for t in range(X.shape[0]):
+        standardise(moments, X[t], z)
+        climb(memory, stages, z, kind, math.log(tally[ROWS] + 2.0), scores, p, labels)
+        decide(log_weight, p, seed, tally[ROWS], out[t])
 
 
 @kernel
