@@ -248,6 +248,8 @@ class Entry:
             return min(replace(self, learner=member).largest_row for member in self.learner.estimators)
         if self.slow and isinstance(self.learner, OnlineBoosting):
             return replace(self, learner=self.learner.estimator).largest_row
+        if isinstance(self.learner, OnlineBoosting):
+            return 0.999e150
         if not self.first_order:
             return 1e150
         if isinstance(self.learner, StronglyConvexOGD):

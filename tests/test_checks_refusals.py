@@ -187,7 +187,7 @@ ONE_BAD_ROW: list[tuple[Any, str]] = [
     ([np.inf] * 4, "row 0, column 0: inf"),
     ([1.0] * 3, r"shape \(3,\).*4 features"),
     ([[1.0] * 4], r"shape \(1, 4\)"),
-    (1.0, r"shape \(1,\).*4 features"),
+    (1.0, r"shape \((1,)?\).*4 features"),
     ([1e200] * 4, r"row 0(, column 0: 1e\+200|: \|x\| = 2e\+200)"),
 ]
 

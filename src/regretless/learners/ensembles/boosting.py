@@ -184,7 +184,8 @@ class OnlineBoosting(OnlineClassifier):
 
     @property
     def _holds(self) -> dict[str, str]:  # type: ignore[override]
-        return {"estimator": "estimators_"} if isinstance(self.estimator, OnlineClassifier | Weighted) else {}
+        given = self.__dict__.get("_played_with", {}).get("estimator", self.estimator)
+        return {"estimator": "estimators_"} if isinstance(given, OnlineClassifier | Weighted) else {}
 
     @property
     def estimators_(self) -> list[OnlineClassifier]:
@@ -195,11 +196,10 @@ class OnlineBoosting(OnlineClassifier):
     # ------------------------------------------------------------------ the game
 
     def _targets(self, y: Any, classes: Any) -> Array:
-        Y = super()._targets(y, classes)
-        if (Y.max(axis=1) < 1.0).any():
-            i = int(np.argmax(Y.max(axis=1) < 1.0))
-            raise BadRow(f"row {i}: a soft label {Y[i].tolist()}. Boosting counts mistakes: give one class a row.")
-        return Y
+        return hard(super()._targets(y, classes))
+
+    def _target(self, y: Any, classes: Any) -> Array:
+        return hard(super()._target(y, classes))
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
@@ -211,7 +211,12 @@ class OnlineBoosting(OnlineClassifier):
             listen()
 
     def _forecast(self, X: Array, out: Array) -> None:
-        self._run(X, np.zeros(out.shape), np.zeros(X.shape[0]), out)
+        state, c = self.state_, self._constants
+        if c.kind >= 0:
+            forecast(state, X, c, out)
+            return
+        for t in range(X.shape[0]):
+            decide(state.log_weight, self._climb(X[t])[1], c.seed, state.tally[ROWS], out[t])
 
     @uninterrupted()
     def _run_row(self, x: Array, Y: Array, weight: float, out: Array) -> None:
@@ -322,6 +327,14 @@ class OnlineBoosting(OnlineClassifier):
         raise NoBound("boosting competes with no fixed set: see mistake_bound().")
 
 
+def hard(Y: Array) -> Array:
+    """Label distributions that are sure of a class; others are refused."""
+    if (Y.max(axis=1) < 1.0).any():
+        i = int(np.argmax(Y.max(axis=1) < 1.0))
+        raise BadRow(f"row {i}: a soft label {Y[i].tolist()}. Boosting counts mistakes: give one class a row.")
+    return Y
+
+
 @kernel
 def uniform(seed: int, row: float) -> float:
     """A number in [0, 1) for each seed and row (splitmix64)."""
@@ -404,6 +417,17 @@ def stage_scores(state: BoostingState, X: Array, kind: int, out: Array) -> None:
         standardise(state.moments, X[t], z)
         climb(state.memory, state.regression, z, kind, math.log(state.tally[ROWS] + 2.0), scores, p, labels)
         out[t] = scores[1:]
+
+
+@kernel
+def forecast(state: BoostingState, X: Array, constants: BoostingConstants, out: Array) -> None:
+    """The forecasts of a block, with compiled weak learners."""
+    N, K, rows = state.log_weight.size, out.shape[1], state.tally[ROWS]
+    z, scores, p, labels = np.empty(X.shape[1]), np.zeros((N + 1, K)), np.empty((N + 1, K)), np.empty(N, np.int64)
+    for t in range(X.shape[0]):
+        standardise(state.moments, X[t], z)
+        climb(state.memory, state.regression, z, constants.kind, math.log(rows + 2.0), scores, p, labels)
+        decide(state.log_weight, p, constants.seed, rows, out[t])
 
 
 @kernel

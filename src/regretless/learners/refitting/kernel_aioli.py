@@ -139,7 +139,7 @@ class KernelAIOLI(SurrogateClassifier):
        `random-features`; Williams and Seeger (2000), key `nystrom`.
     """
 
-    state_: ExactState | FeatureState
+    state_: ExactState | FeatureState  # type: ignore[assignment]
     _constants: KernelConstants
     _one_step = False
     _binary_only = True
