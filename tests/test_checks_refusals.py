@@ -187,7 +187,7 @@ ONE_BAD_ROW: list[tuple[Any, str]] = [
     ([np.inf] * 4, "row 0, column 0: inf"),
     ([1.0] * 3, r"shape \(3,\).*4 features"),
     ([[1.0] * 4], r"shape \(1, 4\)"),
-    (1.0, r"shape \(1,\).*4 features"),
+    (1.0, r"shape \((1,)?\).*4 features"),
     ([1e200] * 4, r"row 0(, column 0: 1e\+200|: \|x\| = 2e\+200)"),
 ]
 
@@ -256,7 +256,7 @@ def test_a_target_beyond_the_largest_is_refused(entry: Entry) -> None:
 @learners_that(lambda entry: not entry.classifies)
 def test_numbers_have_no_classes(entry: Entry) -> None:
     learner = entry.new()
-    with pytest.raises(ValueError, match="does not accept classes"):
+    with pytest.raises(ValueError, match="(takes no|does not accept) classes"):
         learner.partial_fit(*entry.stream(), classes=[0, 1])
     assert contents(learner) == params(entry.learner)
     assert not hasattr(learner.partial_fit(*entry.stream()), "classes_")

@@ -34,10 +34,11 @@ def blocks_of(page):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=str)
 def test_code_blocks(page, tmp_path, monkeypatch):
-    blocks = blocks_of(page)
     monkeypatch.chdir(tmp_path)
-    for block in blocks:
-        exec(compile(block, str(page), "exec"), {})
+    for block in blocks_of(page):
+        code = compile(block, str(page), "exec")
+        if page.parent.name != "learners":  # those are the examples of docstrings, which `test_docstrings` runs
+            exec(code, {})
 
 
 def test_pages_without_code():

@@ -63,7 +63,7 @@ def play_mistakes(wrong: np.ndarray) -> tuple[hedge.HedgeState, np.ndarray]:
     said[:, :, 0] = 1 - wrong.T
     said[:, :, 1] = wrong.T
     out = np.empty((n, 2))
-    hedge.run(*state, said, np.tile([1.0, 0.0], (n, 1)), np.ones(n), out)
+    hedge.run(state, said, np.tile([1.0, 0.0], (n, 1)), np.ones(n), out)
     return state, out
 
 
@@ -89,7 +89,7 @@ def test_the_bound_holds_against_an_adversary() -> None:
         hedge.weigh(state.losses, state.gap[0], w)
         wrong = np.eye(2)[int(w[1] > w[0])]
         said = np.stack([1 - wrong, wrong], axis=1)[:, None, :]
-        hedge.run(*state, np.ascontiguousarray(said), np.array([[1.0, 0.0]]), np.ones(1), out)
+        hedge.run(state, np.ascontiguousarray(said), np.array([[1.0, 0.0]]), np.ones(1), out)
     regret = state.tally[2] - state.losses.min()
     assert 0.1 * math.sqrt(n) < regret <= 2 * state.gap[0] <= bounds.hedge(n, n_experts=2)
 

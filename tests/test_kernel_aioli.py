@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -351,7 +352,8 @@ def test_extreme_rows_stay_finite(extreme: str, name: str, form: str, labels: st
     try:
         assert learner.state_.tally[LOSS] - len(y) * math.log(2) <= learner.regret_certificate(0.0) + 1e-9 * len(y)
     except NoCertificate as refusal:
-        assert "rounding" in str(refusal)
+        assert name == "linear" and extreme in ("huge", "axes", "rising", "falling", "columns")
+        assert re.match("A has grown to|forecasts and losses are so large that rounding may move", str(refusal))
 
 
 def test_a_row_whose_variance_is_rounding_teaches_nothing() -> None:

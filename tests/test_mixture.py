@@ -42,7 +42,7 @@ from regretless import (
     bounds,
 )
 from regretless.core.tally import TALLIES
-from regretless.learners.ensembles.mixture import run
+from regretless.learners.ensembles.mixture import MixtureConstants, MixtureState, run
 from regretless.theory.domains import Ball, Box, Competition, RowBall, WholeSpace
 
 TWO: list[Any] = [AIOLI(radius=2.0), ONS(radius=1.0), OGD(radius=3.0), FTRL(), KernelAIOLI(gamma=0.5), GAF(radius=1.0)]
@@ -115,8 +115,8 @@ def mix(
     logits: np.ndarray, Y: np.ndarray, weight: np.ndarray, prior: np.ndarray, share: float
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Loss of the mixture, losses of the members and last log weights."""
-    state = np.log(prior), np.zeros(len(prior)), np.zeros(TALLIES)
-    run(*state, logits.copy(), Y, weight, np.log(prior), share, np.empty(Y.shape))
+    state = MixtureState(np.log(prior), np.zeros(len(prior)), np.zeros(TALLIES))
+    run(state, logits.copy(), Y, weight, MixtureConstants(np.log(prior), share), np.empty(Y.shape))
     return float(state[2][2]), state[1], state[0]
 
 

@@ -29,7 +29,7 @@ from regretless import (
     best_in_hindsight,
 )
 from regretless.core.tally import LOSS, TALLIES
-from regretless.learners.ensembles.one_vs_rest import run
+from regretless.learners.ensembles.one_vs_rest import OneVsRestState, run
 from regretless.theory.domains import Ball, Competition, RowBall, WholeSpace
 
 BASES: list[Any] = [AIOLI(radius=2.0), GAF(radius=2.0), OGD(radius=2.0), FTRL(), Mixture([AIOLI(), OGD()], share=0.1)]
@@ -69,7 +69,7 @@ def test_the_loss_is_at_most_that_of_the_members(K: int, size: float, seed: int,
     logits = size * rng.normal(size=(K, 6, 2))
     Y = rng.dirichlet(np.ones(K), size=6) if soft else np.eye(K)[rng.integers(K, size=6)]
     losses, tally, out = np.zeros(K), np.zeros(TALLIES), np.empty((6, K))
-    run(losses, tally, logits, Y, np.ones(6), out)
+    run(OneVsRestState(losses, tally), logits, Y, np.ones(6), out)
     assert np.isfinite(out).all()
     assert tally[LOSS] <= losses.sum() + 1e-9 * (1 + losses.sum())
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -14,14 +14,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from learners import MATRIX
 from regretless import (
     AIOLI,
     FOLKLORE,
+    FTRL,
     GAF,
     OGD,
-    ONS,
-    AggregatingForecaster,
     ExponentiatedGradient,
+    FollowTheLeader,
     LinearizedFTRL,
     MirrorDescent,
     MirrorDescentAggregator,
@@ -33,37 +34,43 @@ from regretless import (
     StronglyConvexOGD,
     VovkAzouryWarmuth,
 )
+from regretless.core.registry import public_learners
 
-ESTIMATORS = [
-    OnlineLogisticRegression(),
-    AIOLI(),
-    FOLKLORE(),
-    GAF(),
-    ONS(radius=2.0, gamma=0.25, epsilon=1.0),
-    ONS(radius=1.0),
-    AggregatingForecaster(method="langevin", n_samples=128),
-    Mixture([FOLKLORE(), OGD()], share=0.01),
-    Mixture([OGD(), LinearizedFTRL()]),
-    OneVsRest(AIOLI()),
-    OnlineToBatch(FOLKLORE(), "last"),
-    OnlineToBatch(FOLKLORE(), random_state=1),
-    OnlineToBatch(OGD(), "average"),
-    OnlineToBatch(VovkAzouryWarmuth(), "last"),
-    VovkAzouryWarmuth(),
-    Perceptron(),
-    OGD(),
-    OGD(loss="squared"),
-    StronglyConvexOGD(),
-    StronglyConvexOGD(loss="squared", regularization=0.5, radius=10.0),
-    LinearizedFTRL(),
-    LinearizedFTRL(loss="squared", radius=10.0),
-    MirrorDescent(),
-    MirrorDescent(loss="absolute"),
-    ExponentiatedGradient(scale=10.0, signed=True, feature_bound=200.0),  # the checks' rows have entries around 100
-    ExponentiatedGradient(loss="absolute", scale=100.0, signed=True, feature_bound=200.0),
-    MirrorDescentAggregator(scale=10.0, domain="octahedron", bound=200.0),
-    MirrorDescentAggregator(loss="squared", scale=10.0, domain="octahedron", bound=200.0),
-]
+# The checks' rows have entries of around 100, and their targets are large.
+SUITED: dict[str, Any] = {
+    "feature_bound": lambda learner: 200.0 if isinstance(learner, ExponentiatedGradient) else None,
+    "bound": lambda learner: 200.0,
+    "scale": lambda learner: 100.0 if is_regressor(learner) else 10.0,
+    "signed": lambda learner: True,
+    "n_samples": lambda learner: 128,
+    "radius": lambda learner: 10.0 if is_regressor(learner) else 2.0,
+    "loss": lambda learner: (
+        "absolute" if is_regressor(learner) and isinstance(learner, ExponentiatedGradient) else learner.loss
+    ),
+}
+
+
+def suited(learner: Any) -> Any:
+    """A learner with the parameters of `SUITED` that it has."""
+    names = SUITED.keys() & learner.get_params(deep=False).keys()
+    return clone(learner).set_params(**{name: SUITED[name](learner) for name in names})
+
+
+def estimators() -> list[Any]:
+    """Every public learner that fits, in its default configuration; of numbers too, in that of the test matrix."""
+    kinds = [kind for kind in public_learners().values() if hasattr(kind, "fit")]
+    found = [suited(kind._example()) for kind in kinds if kind is not MirrorDescentAggregator]
+    numbers = {type(entry.learner): entry.learner for entry in reversed(MATRIX) if not entry.classifies}
+    found += [suited(learner) for kind, learner in numbers.items() if not is_regressor(kind._example())]
+    return [
+        *found,
+        MirrorDescentAggregator(scale=10.0, domain="octahedron", bound=200.0),  # its stumps see one column alone
+        OnlineToBatch(OGD(), "average"),
+        Mixture([OGD(), LinearizedFTRL()]),  # which takes sparse rows
+    ]
+
+
+ESTIMATORS = estimators()
 
 ZERO_WEIGHTS = "a row of weight 0 is a row left out, wherever it stands: a block of them is legal and changes nothing"
 REPEATED_ROWS = (
@@ -71,6 +78,7 @@ REPEATED_ROWS = (
 )
 DEFAULT_SET = "the default of `domain` is a frozen set of regretless.domains, and the check allows plain values alone"
 RATE = "the check sets alpha=0.01, which it takes for a regularization: here it is the rate of the steps"
+LINEAR = "its losses are linear: targets are slopes, and no forecast comes near them"
 WIDE_BOUND = (
     "steps are those of the theorem for entries of up to 200, which some checks have: 200 rows with entries of up to 4 "
     "hardly move the weights"
@@ -79,16 +87,18 @@ WIDE_BOUND = (
 
 def expected_failures(estimator: Any) -> dict[str, str]:
     failures = {"check_all_zero_sample_weights_error": ZERO_WEIGHTS}
-    learner = getattr(estimator, "base", estimator)
-    if not isinstance(learner, VovkAzouryWarmuth):  # ridge regression, whose state does not depend on the order
+    learner = getattr(estimator, "estimator", estimator)
+    if not isinstance(learner, VovkAzouryWarmuth | FTRL | FollowTheLeader):  # their states are sums over the rows
         failures["check_sample_weight_equivalence_on_dense_data"] = REPEATED_ROWS
-    if estimator.__sklearn_tags__().input_tags.sparse:
-        failures["check_sample_weight_equivalence_on_sparse_data"] = REPEATED_ROWS
-    if isinstance(estimator, MirrorDescent):
+        if estimator.__sklearn_tags__().input_tags.sparse:
+            failures["check_sample_weight_equivalence_on_sparse_data"] = REPEATED_ROWS
+    if isinstance(estimator, MirrorDescent | FollowTheLeader):
         failures["check_parameters_default_constructible"] = DEFAULT_SET
+    if isinstance(estimator, FollowTheLeader):
+        failures["check_regressors_train"] = LINEAR
     if is_regressor(estimator) and isinstance(estimator, LinearizedFTRL):
         failures["check_regressors_train"] = RATE
-    if is_regressor(estimator) and isinstance(estimator, MirrorDescentAggregator):
+    if is_regressor(estimator) and isinstance(estimator, ExponentiatedGradient | MirrorDescentAggregator):
         failures["check_regressors_train"] = WIDE_BOUND
     return failures
 

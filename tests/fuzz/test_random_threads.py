@@ -18,11 +18,11 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
-from held import held
 from sklearn.base import clone
 from subjects import SUBJECTS, Subject, every_subject
 
 import regretless
+from held import held
 from regretless import AIOLI, GAF, Mixture, OnlineLogisticRegression, fit_sharded, load
 from regretless.core.registry import public_learners
 from regretless.core.turns import LEARNING, OF_PARAMETERS, WRITER, Turn, turn_of

@@ -103,6 +103,18 @@ def parts(X: Array | SparseRows) -> Iterator[tuple[slice, Entries]]:
         yield rows, Entries(indptr[: rows.stop - i + 1], indices, X[rows].reshape(-1))
 
 
+def single(X: Array) -> Entries:
+    """The compressed form of a block of one dense row: the same as `parts`, in a third of the time."""
+    return Entries(*_grid_of_one(X.shape[1]), X.reshape(-1))
+
+
+@lru_cache(maxsize=8)
+def _grid_of_one(d: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """`indptr` and `indices` of one full row of d entries."""
+    indptr, indices = _grid(d)
+    return indptr[:2], indices
+
+
 @lru_cache(maxsize=8)
 def _grid(d: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     """`indptr` and `indices` of full rows with d entries, about a quarter of a million entries in total."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,8 +18,7 @@ LOG_LOSS = ("logistic", "softmax")
 SMALL = 1e-3  # the norm of a row that no learner minds
 
 
-@dataclass(frozen=True)
-class BanditConstants:
+class BanditConstants(NamedTuple):
     """How it explores."""
 
     number: float | None  # the probability, where it is one and the same in all rounds

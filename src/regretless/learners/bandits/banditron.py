@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -15,6 +15,12 @@ from regretless.learners.bandits.learner import PROBABILITY, BanditLearner, Line
 from regretless.theory import bounds
 
 LARGEST_ROW = 1e70  # the squares of such numbers, and of what is added up of them, are numbers
+
+
+class BanditronConstants(NamedTuple):
+    """The validated numbers."""
+
+    gamma: float
 
 
 class Banditron(BanditLearner):
@@ -67,7 +73,7 @@ class Banditron(BanditLearner):
     """
 
     state_: LinearBanditState
-    _constants: float
+    _constants: BanditronConstants
 
     def __init__(
         self, gamma: float = 0.05, n_classes: int | None = None, classes: Any = None, random_state: int = 0
@@ -81,13 +87,13 @@ class Banditron(BanditLearner):
     def _example(cls) -> Self:
         return cls(n_classes=3)
 
-    def _prepare(self, n_features: int, n_classes: int) -> float:
+    def _prepare(self, n_features: int, n_classes: int) -> BanditronConstants:
         gamma = validate.positive("gamma", self.gamma, zero=True)
         if gamma > 1:
             raise ValueError(f"gamma={self.gamma!r} is a probability: at most 1.")
         if 0 < gamma < n_classes / validate.HEAVIEST:
             raise ValueError(f"gamma={self.gamma!r} is so small that one right guess would outweigh all rows: take 0.")
-        return gamma
+        return BanditronConstants(gamma)
 
     def _start(self, n_features: int, n_classes: int) -> LinearBanditState:
         return LinearBanditState(np.zeros((n_classes, n_features)), np.zeros(n_features), np.zeros(4), np.zeros(4))
@@ -109,7 +115,7 @@ class Banditron(BanditLearner):
         return self.state_.W.copy()
 
     def _policy(self, row: Array) -> tuple[float, Array]:
-        return self._constants, certain(int(np.argmax(self.state_.W @ row[0])), self._n_classes)
+        return self._constants.gamma, certain(int(np.argmax(self.state_.W @ row[0])), self._n_classes)
 
     def _learn(self, row: Array, k: int, correct: bool, label: int | None) -> bool:
         W = self.state_.W
@@ -128,7 +134,7 @@ class Banditron(BanditLearner):
         1 + (another class's score) - (the label's score), or 0.
         """
         self._require_begun()
-        if self._constants == 0:
+        if self._constants.gamma == 0:
             raise NoBound("gamma=0: who never explores may never be told a label.")
         return bounds.banditron(
             n,
@@ -136,5 +142,5 @@ class Banditron(BanditLearner):
             comparator_norm=comparator_norm,
             feature_bound=feature_bound,
             hinge_loss=hinge_loss,
-            exploration=self._constants,
+            exploration=self._constants.gamma,
         )

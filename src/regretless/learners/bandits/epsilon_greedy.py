@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -13,8 +12,7 @@ from regretless.core.validate import HEAVIEST
 from regretless.learners.bandits.learner import PROBABILITY, BanditReduction, BanditState, certain
 
 
-@dataclass(frozen=True)
-class GreedyConstants:
+class GreedyConstants(NamedTuple):
     """How it explores, and how heavy a row can become for the base."""
 
     epsilon: float

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from regretless.theory import bounds
 LN2 = math.log(2.0)
 
 
-@dataclass(frozen=True)
-class GaptronConstants:
+class GaptronConstants(NamedTuple):
     """The numbers of the game."""
 
     gamma: float

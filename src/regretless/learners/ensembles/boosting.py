@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,9 +39,8 @@ FARTHEST = 1e100  # standard deviations: sums of their squares are numbers
 begin, learn, move = regression.begin, regression.learn, regression.move
 
 
-@dataclass(frozen=True)
-class BoostingConstants:
-    """The numbers the game is played with."""
+class BoostingConstants(NamedTuple):
+    """The numbers the kernel reads."""
 
     n_estimators: int
     kind: int  # of a compiled weak learner, or -1
@@ -186,7 +184,8 @@ class OnlineBoosting(OnlineClassifier):
 
     @property
     def _holds(self) -> dict[str, str]:  # type: ignore[override]
-        return {"estimator": "estimators_"} if isinstance(self.estimator, OnlineClassifier | Weighted) else {}
+        given = self.__dict__.get("_played_with", {}).get("estimator", self.estimator)
+        return {"estimator": "estimators_"} if isinstance(given, OnlineClassifier | Weighted) else {}
 
     @property
     def estimators_(self) -> list[OnlineClassifier]:
@@ -197,23 +196,27 @@ class OnlineBoosting(OnlineClassifier):
     # ------------------------------------------------------------------ the game
 
     def _targets(self, y: Any, classes: Any) -> Array:
-        Y = super()._targets(y, classes)
-        if (Y.max(axis=1) < 1.0).any():
-            i = int(np.argmax(Y.max(axis=1) < 1.0))
-            raise BadRow(f"row {i}: a soft label {Y[i].tolist()}. Boosting counts mistakes: give one class a row.")
-        return Y
+        return hard(super()._targets(y, classes))
+
+    def _target(self, y: Any, classes: Any) -> Array:
+        return hard(super()._target(y, classes))
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
         if c.kind >= 0:
-            run(*self.state_, X, Y, weight, c.kind, c.seed, out)
+            run(self.state_, X, Y, weight, c, out)
             return
         for t in range(X.shape[0]):
             self._run_row(X[t], Y[t], float(weight[t]), out[t])
             listen()
 
     def _forecast(self, X: Array, out: Array) -> None:
-        self._run(X, np.zeros(out.shape), np.zeros(X.shape[0]), out)
+        state, c = self.state_, self._constants
+        if c.kind >= 0:
+            forecast(state, X, c, out)
+            return
+        for t in range(X.shape[0]):
+            decide(state.log_weight, self._climb(X[t])[1], c.seed, state.tally[ROWS], out[t])
 
     @uninterrupted()
     def _run_row(self, x: Array, Y: Array, weight: float, out: Array) -> None:
@@ -225,7 +228,7 @@ class OnlineBoosting(OnlineClassifier):
         if weight == 0.0:
             return
         y = int(Y.argmax())
-        score(state.log_weight, state.edges, state.drawn, state.tally, p, labels, said, y, weight, out)
+        score(state, p, labels, said, y, weight, out)
         for i, weak in enumerate(self._weak):
             weak.update(x, costs[i], y)
             learn(state.regression[i], scores[i], labels[i], y, clip, weight)
@@ -278,7 +281,7 @@ class OnlineBoosting(OnlineClassifier):
         state, c = self.state_, self._constants
         out = np.zeros((len(rows), c.n_estimators, self._n_classes))
         if c.kind >= 0:
-            stage_scores(state.moments, state.memory, state.regression, state.tally, rows, c.kind, out)
+            stage_scores(state, rows, c.kind, out)
             return out
         for t, x in enumerate(rows):
             out[t] = self._climb(x)[0][1:]
@@ -324,6 +327,14 @@ class OnlineBoosting(OnlineClassifier):
         raise NoBound("boosting competes with no fixed set: see mistake_bound().")
 
 
+def hard(Y: Array) -> Array:
+    """Label distributions that are sure of a class; others are refused."""
+    if (Y.max(axis=1) < 1.0).any():
+        i = int(np.argmax(Y.max(axis=1) < 1.0))
+        raise BadRow(f"row {i}: a soft label {Y[i].tolist()}. Boosting counts mistakes: give one class a row.")
+    return Y
+
+
 @kernel
 def uniform(seed: int, row: float) -> float:
     """A number in [0, 1) for each seed and row (splitmix64)."""
@@ -361,18 +372,10 @@ def decide(log_weight: Array, p: Array, seed: int, row: float, out: Array) -> in
 
 @kernel
 def score(
-    log_weight: Array,
-    edges: Array,
-    drawn: Array,
-    tally: Array,
-    p: Array,
-    labels: NDArray[np.int64],
-    said: int,
-    y: int,
-    weight: float,
-    out: Array,
+    state: BoostingState, p: Array, labels: NDArray[np.int64], said: int, y: int, weight: float, out: Array
 ) -> None:
     """Count the mistakes of every stage and of the label drawn, and the edges."""
+    log_weight, edges, drawn = state.log_weight, state.edges, state.drawn
     for i in range(log_weight.size):
         edges[i, 0] += weight * (p[i, labels[i]] - (1.0 if labels[i] == y else 0.0))
         edges[i, 1] += weight * (1.0 - p[i, y])
@@ -380,7 +383,7 @@ def score(
             log_weight[i] -= weight
     if said != y:
         drawn[0] += weight
-    record(tally, weight, -weight * out[y], 0.0, 1.0)
+    record(state.tally, weight, -weight * out[y], 0.0, 1.0)
 
 
 @kernel
@@ -406,33 +409,32 @@ def climb(
 
 
 @kernel
-def stage_scores(moments: Array, memory: Array, stages: Array, tally: Array, X: Array, kind: int, out: Array) -> None:
+def stage_scores(state: BoostingState, X: Array, kind: int, out: Array) -> None:
     """The scores after every stage, (n, N, K)."""
     n, N, K = out.shape
     z, scores, p, labels = np.empty(X.shape[1]), np.empty((N + 1, K)), np.empty((N + 1, K)), np.empty(N, np.int64)
     for t in range(n):
-        standardise(moments, X[t], z)
-        climb(memory, stages, z, kind, math.log(tally[ROWS] + 2.0), scores, p, labels)
+        standardise(state.moments, X[t], z)
+        climb(state.memory, state.regression, z, kind, math.log(state.tally[ROWS] + 2.0), scores, p, labels)
         out[t] = scores[1:]
 
 
 @kernel
-def run(
-    moments: Array,
-    memory: Array,
-    stages: Array,
-    log_weight: Array,
-    edges: Array,
-    drawn: Array,
-    tally: Array,
-    X: Array,
-    Y: Array,
-    weight: Array,
-    kind: int,
-    seed: int,
-    out: Array,
-) -> None:
+def forecast(state: BoostingState, X: Array, constants: BoostingConstants, out: Array) -> None:
+    """The forecasts of a block, with compiled weak learners."""
+    N, K, rows = state.log_weight.size, out.shape[1], state.tally[ROWS]
+    z, scores, p, labels = np.empty(X.shape[1]), np.zeros((N + 1, K)), np.empty((N + 1, K)), np.empty(N, np.int64)
+    for t in range(X.shape[0]):
+        standardise(state.moments, X[t], z)
+        climb(state.memory, state.regression, z, constants.kind, math.log(rows + 2.0), scores, p, labels)
+        decide(state.log_weight, p, constants.seed, rows, out[t])
+
+
+@kernel
+def run(state: BoostingState, X: Array, Y: Array, weight: Array, constants: BoostingConstants, out: Array) -> None:
     """The game over a block, with compiled weak learners."""
+    moments, memory, stages, tally, kind = state.moments, state.memory, state.regression, state.tally, constants.kind
+    log_weight = state.log_weight
     n, d = X.shape
     N, K = log_weight.size, Y.shape[1]
     z, scores, p = np.empty(d), np.zeros((N + 1, K)), np.empty((N + 1, K))
@@ -441,11 +443,11 @@ def run(
         clip = math.log(tally[ROWS] + 2.0)
         standardise(moments, X[t], z)
         climb(memory, stages, z, kind, clip, scores, p, labels)
-        said = decide(log_weight, p, seed, tally[ROWS], out[t])
+        said = decide(log_weight, p, constants.seed, tally[ROWS], out[t])
         if weight[t] == 0.0:
             continue
         y = leader(Y[t])
-        score(log_weight, edges, drawn, tally, p, labels, said, y, weight[t], out[t])
+        score(state, p, labels, said, y, weight[t], out[t])
         for i in range(N):
             for k in range(K):
                 cost[k] = (p[i, k] - p[i, y] + 1.0) / K if k != y else 0.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -29,11 +28,6 @@ class HedgeState(NamedTuple):
     losses: Array  # (N,): the mistakes of each
     gap: Array  # (1,): the sum of the mixability gaps, which sets the rate
     tally: Array
-
-
-@dataclass(frozen=True)
-class HedgeConstants:
-    """There are none: the rate follows from the rows."""
 
 
 def _forecasts_probabilities(hedge: Any) -> bool:
@@ -88,7 +82,6 @@ class Hedge(Ensemble):
     """
 
     state_: HedgeState
-    _constants: HedgeConstants
     _holds = {"estimators": "estimators_"}
     estimators_: list[Any]
 
@@ -119,8 +112,8 @@ class Hedge(Ensemble):
         self.estimators_ = side_by_side.begin(self._members, self._labels, self)
         super()._begin(n_features)
 
-    def _prepare(self, n_features: int, n_classes: int) -> HedgeConstants:
-        return HedgeConstants()
+    def _prepare(self, n_features: int, n_classes: int) -> None:
+        """Hedge has no constants: the rate follows from the rows."""
 
     def _start(self, n_features: int, n_classes: int) -> HedgeState:
         return HedgeState(np.zeros(len(self.estimators_)), np.zeros(1), np.zeros(TALLIES))
@@ -135,7 +128,7 @@ class Hedge(Ensemble):
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         said = np.empty((len(self.estimators_), *out.shape))
         side_by_side.run(self.estimators_, X, [Y] * len(said), weight, said)
-        run(*self.state_, said, Y, weight, out)
+        run(self.state_, said, Y, weight, out)
 
     def _forecast(self, X: Any, out: Array) -> None:
         said = np.empty((len(self.estimators_), *out.shape))
@@ -216,8 +209,9 @@ def vote(w: Array, said: Array, t: int, out: Array) -> None:
 
 
 @kernel
-def run(losses: Array, gap: Array, tally: Array, said: Array, Y: Array, weight: Array, out: Array) -> None:
-    """The game over a block of which the experts have said `said`, (N, n, K)."""
+def run(state: HedgeState, said: Array, Y: Array, weight: Array, out: Array) -> None:
+    """The game over a block, given the experts' forecasts `said` of shape (N, n, K)."""
+    losses, gap, tally = state
     N = losses.size
     w, after, room = np.empty(N), np.empty(N), np.empty(N)
     for t in range(Y.shape[0]):

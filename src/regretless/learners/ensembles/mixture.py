@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -34,9 +33,8 @@ class MixtureState(NamedTuple):
     tally: Array
 
 
-@dataclass(frozen=True)
-class MixtureConstants:
-    """The numbers the kernels read."""
+class MixtureConstants(NamedTuple):
+    """The numbers the kernel reads."""
 
     log_prior: Array
     share: float
@@ -203,8 +201,7 @@ class Mixture(Ensemble):
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         logits = np.empty((len(self.estimators_), *out.shape))
         side_by_side.run(self.estimators_, X, [Y] * len(logits), weight, logits)
-        c = self._constants
-        run(*self.state_, logits, Y, weight, c.log_prior, c.share, out)
+        run(self.state_, logits, Y, weight, self._constants, out)
 
     def _forecast(self, X: Any, out: Array) -> None:
         logits = np.empty((len(self.estimators_), *out.shape))
@@ -364,18 +361,10 @@ def cross_entropy(log_p: Array, y: Array) -> float:
 
 
 @kernel
-def run(
-    log_weight: Array,
-    losses: Array,
-    tally: Array,
-    logits: Array,
-    Y: Array,
-    weight: Array,
-    log_prior: Array,
-    share: float,
-    out: Array,
-) -> None:
-    """The game over a block of which the members have said `logits`, (N, n, K)."""
+def run(state: MixtureState, logits: Array, Y: Array, weight: Array, constants: MixtureConstants, out: Array) -> None:
+    """The game over a block, given the members' forecasts `logits` of shape (N, n, K)."""
+    log_weight, losses, tally = state
+    log_prior, share = constants
     room = np.empty(log_weight.size)
     for t in range(Y.shape[0]):
         mix(log_weight, logits, t, room, out[t])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -29,11 +28,6 @@ class OneVsRestState(NamedTuple):
 
     losses: Array  # (K,): what each has suffered
     tally: Array
-
-
-@dataclass(frozen=True)
-class OneVsRestConstants:
-    """There are none."""
 
 
 class OneVsRest(OnlineClassifier):
@@ -78,7 +72,6 @@ class OneVsRest(OnlineClassifier):
     """
 
     state_: OneVsRestState
-    _constants: OneVsRestConstants
     _holds = {"estimator": "estimators_"}
     _copies = True
     _held_classes = 2
@@ -118,8 +111,8 @@ class OneVsRest(OnlineClassifier):
         self.estimators_ = members
         super()._begin(n_features)
 
-    def _prepare(self, n_features: int, n_classes: int) -> OneVsRestConstants:
-        return OneVsRestConstants()
+    def _prepare(self, n_features: int, n_classes: int) -> None:
+        """One-vs-rest has no constants of its own."""
 
     def _start(self, n_features: int, n_classes: int) -> OneVsRestState:
         return OneVsRestState(np.zeros(n_classes), np.zeros(TALLIES))
@@ -152,7 +145,7 @@ class OneVsRest(OnlineClassifier):
         logits = np.empty((out.shape[1], out.shape[0], 2))
         targets = np.ascontiguousarray(np.stack([1.0 - Y, Y], axis=-1).swapaxes(0, 1))
         side_by_side.run(self.estimators_, X, targets, weight, logits)
-        run(*self.state_, logits, Y, weight, out)
+        run(self.state_, logits, Y, weight, out)
 
     def _forecast(self, X: Any, out: Array) -> None:
         logits = np.empty((out.shape[1], out.shape[0], 2))
@@ -199,8 +192,9 @@ def normalised(logits: Array, t: int, out: Array) -> None:
 
 
 @kernel
-def run(losses: Array, tally: Array, logits: Array, Y: Array, weight: Array, out: Array) -> None:
-    """The game over a block of which the members have said `logits`, (K, n, 2)."""
+def run(state: OneVsRestState, logits: Array, Y: Array, weight: Array, out: Array) -> None:
+    """The game over a block, given the members' forecasts `logits` of shape (K, n, 2)."""
+    losses, tally = state
     label = np.empty(2)
     for t in range(Y.shape[0]):
         normalised(logits, t, out[t])

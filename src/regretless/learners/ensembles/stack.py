@@ -71,6 +71,9 @@ class Stack(TakesTurns):
 
         return cls([AIOLI(radius=1.0), AIOLI()])
 
+    def __repr__(self) -> str:
+        return f"Stack(estimators={self.estimators!r})"
+
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Play the game: what each member forecasts of each row before its label is used, (members, n, K)."""
         return self._play(X, y, classes, sample_weight)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,9 +17,9 @@ from regretless.core.types import Array
 from regretless.learners.first_order.base_functions import Functions, Stumps, resolve, stumps
 from regretless.learners.first_order.eg import check_entries, check_targets, largest_gradient, schedule_of
 from regretless.learners.first_order.learner import LARGEST_ROW
-from regretless.learners.first_order.mirror_descent import MirrorConstants, MirrorLearner
+from regretless.learners.first_order.mirror_descent import MirrorLearner, Scheme
 from regretless.learners.first_order.mirrors import Mirror
-from regretless.theory.domains import Competition, Domain, Octahedron, Simplex, SubSimplex
+from regretless.theory.domains import Domain, Octahedron, Simplex, SubSimplex
 
 DOMAINS: dict[str, type[Simplex] | type[SubSimplex] | type[Octahedron]] = {
     "simplex": Simplex,
@@ -30,14 +29,6 @@ DOMAINS: dict[str, type[Simplex] | type[SubSimplex] | type[Octahedron]] = {
 PROXIES = ("entropy", "p-norm", "power")
 LOSSES = ("hinge", "exponential", "logit", "squared")
 ENTRIES = 4_000_000  # values of base functions held at a time
-
-
-@dataclass(frozen=True)
-class AggregatorConstants(MirrorConstants):
-    """The numbers the kernels read, and the base functions."""
-
-    functions: Functions
-    bound: float
 
 
 class MirrorDescentAggregator(MirrorLearner):
@@ -95,7 +86,7 @@ class MirrorDescentAggregator(MirrorLearner):
     .. [MDA] Juditsky, Nazin, Tsybakov and Vayatis (2005), key `mda` of REFERENCES.bib.
     """
 
-    _constants: AggregatorConstants
+    _functions: Functions
     _binary_only = True
     multiclass = "hinge"
 
@@ -130,12 +121,12 @@ class MirrorDescentAggregator(MirrorLearner):
         votes = stumps(setting.X, n_per_feature=5)  # of all rows, as the standardising is: no order has its own
         return {"MDA over stumps": cls(votes, loss="logit", scale=setting.matrix_radius, symmetric=True)}
 
-    def _domain(self) -> Domain:
+    def _chosen_domain(self) -> Domain:
         if self.domain not in DOMAINS:
             raise ValueError(f"domain={self.domain!r} is unknown: choose one of {list(DOMAINS)}.")
         return DOMAINS[self.domain](validate.positive("scale", self.scale))
 
-    _learned = ("_sample",)
+    _learned = ("_sample", "_functions")
 
     def _meet_targets(self, y: Any, classes: Any) -> None:
         if self.loss not in LOSSES:
@@ -148,21 +139,21 @@ class MirrorDescentAggregator(MirrorLearner):
             self._sample = rows[:1]  # by which the base functions are counted, when the game begins
         return rows
 
-    def _prepare(self, n_features: int, n_classes: int) -> AggregatorConstants:
+    def _chosen_scheme(self, n_features: int, n_classes: int) -> Scheme:
         if self.mirror not in PROXIES:
             raise ValueError(f"mirror={self.mirror!r} is unknown: choose one of {list(PROXIES)}.")
-        domain, loss, K = self._domain(), self._chosen_loss(n_classes), validate.positive("bound", self.bound)
+        domain, loss, K = self._chosen_domain(), self._chosen_loss(n_classes), validate.positive("bound", self.bound)
         classes = None if self._regresses else self.classes_
         sample = self.__dict__.pop("_sample", np.zeros((1, n_features)))
         names = getattr(self, "feature_names_in_", None)
-        functions = resolve(self.base, self.symmetric, sample, names, classes)
-        mirror = Mirror.on(self.mirror, domain, len(functions))
+        self._functions = resolve(self.base, self.symmetric, sample, names, classes)
+        mirror = Mirror.on(self.mirror, domain, len(self._functions))
         L = largest_gradient(loss, K, K * self.scale)
         schedule = schedule_of(mirror, L, self.horizon)
-        return AggregatorConstants(loss, domain, mirror, schedule, True, True, L, functions, K)
+        return Scheme(loss, domain, mirror, schedule, lazy=True, averaging=True, gradient_bound=L)
 
     def _n_weights(self, n_features: int) -> int:
-        return len(self._constants.functions)
+        return len(self._functions)
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
         return super()._state_numbers(n_features, n_classes) if self.base == "columns" else 0  # a name each is there
@@ -180,7 +171,7 @@ class MirrorDescentAggregator(MirrorLearner):
 
     def _check_rows(self, X: Array | SparseRows, weight: Array) -> None:
         super()._check_rows(X, weight)
-        functions, bound = self._constants.functions, self._constants.bound
+        functions, bound = self._functions, float(self._played_with["bound"])
         if functions.parts and isinstance(functions.parts[0], Stumps) and len(functions.parts) == 1:
             return  # 1 or -1
         for rows, values in self._values(X):  # before anything is learned from any row
@@ -188,7 +179,7 @@ class MirrorDescentAggregator(MirrorLearner):
 
     def _values(self, X: Array | SparseRows) -> Iterator[tuple[slice, Array | SparseRows]]:
         """The values of the base functions, as many rows at a time as memory likes."""
-        functions = self._constants.functions
+        functions = self._functions
         at_a_time = max(1, ENTRIES // len(functions))
         for i in range(0, X.shape[0], at_a_time):
             rows = slice(i, min(i + at_a_time, X.shape[0]))
@@ -201,11 +192,6 @@ class MirrorDescentAggregator(MirrorLearner):
     def _forecast(self, X: Any, out: Array) -> None:
         for rows, values in self._values(X):
             super()._forecast(values, out[rows])
-
-    @property
-    def competes_with(self) -> Competition:
-        """The best weights of the set, under the loss of the weighted vote."""
-        return Competition(self._loss_name, self._constants.domain if hasattr(self, "_constants") else self._domain())
 
     def _iterate(self) -> Array | None:
         return None  # its weights are those of base functions
@@ -230,4 +216,4 @@ class MirrorDescentAggregator(MirrorLearner):
     @property
     def weights(self) -> dict[str, float]:
         """The averaged weight of each base function, by its name."""
-        return dict(zip(self._constants.functions.names, self.average_theta_.tolist(), strict=True))
+        return dict(zip(self._functions.names, self.average_theta_.tolist(), strict=True))

@@ -13,10 +13,10 @@ from regretless.core.rows import SparseRows, largest_entry
 from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LARGEST_MARGIN, LARGEST_ROW
-from regretless.learners.first_order.mirror_descent import MirrorConstants, MirrorLearner
+from regretless.learners.first_order.mirror_descent import MirrorLearner, Scheme
 from regretless.learners.first_order.mirrors import Mirror
 from regretless.learners.first_order.schedules import GrowingTemperature, KnownHorizon, Schedule
-from regretless.theory.domains import Competition, Domain, Octahedron, Simplex
+from regretless.theory.domains import Domain, Octahedron, Simplex
 from regretless.theory.losses import EXPONENTIAL, LINEAR, SQUARED, Loss
 
 
@@ -90,18 +90,18 @@ class ExponentiatedGradient(MirrorLearner):
 
     _binary_only = True
 
-    def _domain(self) -> Domain:
+    def _chosen_domain(self) -> Domain:
         if not isinstance(self.signed, bool | np.bool_):
             raise ValueError(f"signed={self.signed!r} must be True or False.")
         size = validate.positive("scale", self.scale)
         return Octahedron(size) if self.signed else Simplex(size)
 
-    def _prepare(self, n_features: int, n_classes: int) -> MirrorConstants:
-        domain, loss = self._domain(), self._chosen_loss(n_classes)
+    def _chosen_scheme(self, n_features: int, n_classes: int) -> Scheme:
+        domain, loss = self._chosen_domain(), self._chosen_loss(n_classes)
         R = validate.positive("feature_bound", self.feature_bound)
         L = largest_gradient(loss, R, R * self.scale)
         mirror = Mirror.on("entropy", domain, n_features)
-        return MirrorConstants(loss, domain, mirror, schedule_of(mirror, L, self.horizon), True, False, L)
+        return Scheme(loss, domain, mirror, schedule_of(mirror, L, self.horizon), True, False, L)
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, LARGEST_ROW  # scores are bounded by those of the entries, however many there are
@@ -120,11 +120,6 @@ class ExponentiatedGradient(MirrorLearner):
     def _check_rows(self, X: Array | SparseRows, weight: Array) -> None:
         super()._check_rows(X, weight)
         check_entries(X, self._played_with["feature_bound"], getattr(self, "feature_names_in_", None))
-
-    @property
-    def competes_with(self) -> Competition:
-        """The best weights of the simplex, or with signs of the octahedron, under the loss."""
-        return Competition(self._loss_name, self._constants.domain if hasattr(self, "_constants") else self._domain())
 
 
 def largest_gradient(loss: Loss, R: float, reach: float) -> float:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
@@ -22,7 +20,6 @@ from regretless.learners.first_order.linear import (
     GRADIENTS,
     LARGEST,
     WEIGHTS,
-    Indices,
     count,
     product,
     publish,
@@ -31,7 +28,7 @@ from regretless.learners.first_order.linear import (
 )
 from regretless.theory import bounds
 from regretless.theory.domains import Box, Competition, WholeSpace
-from regretless.theory.losses import EXPONENTIAL, Loss
+from regretless.theory.losses import EXPONENTIAL
 
 # After WEIGHTS and GRADIENTS: gradients minus sigma times the weights they were taken at, and the root of the sum of
 # squared gradients.
@@ -45,11 +42,10 @@ class FTRLState(NamedTuple):
     tally: Array  # see tally.py and linear.py; a gradient's size is that of its largest entry
 
 
-@dataclass(frozen=True)
-class FTRLConstants:
-    """The numbers the kernels read."""
+class FTRLConstants(NamedTuple):
+    """The numbers the kernel reads."""
 
-    loss: Loss
+    loss: int
     alpha: float
     beta: float
     l1: float
@@ -134,7 +130,7 @@ class LinearizedFTRL(LinearLearner):
         if self.radius is None:
             require_bounded_scores(loss, "Give a radius, a bound on each weight.")
         return FTRLConstants(
-            loss,
+            loss.code,
             validate.positive("alpha", self.alpha),
             validate.positive("beta", self.beta, zero=True),
             validate.positive("l1", self.l1, zero=True),
@@ -163,7 +159,7 @@ class LinearizedFTRL(LinearLearner):
 
     def _limits(self) -> tuple[float, float]:
         c = self._constants
-        if c.loss.code == EXPONENTIAL:
+        if c.loss == EXPONENTIAL:
             return math.inf, LARGEST_MARGIN / (c.radius * math.sqrt(self.n_features_in_))
         return math.inf, LARGEST_ROW
 
@@ -193,22 +189,8 @@ class LinearizedFTRL(LinearLearner):
             l2=c.l2,
         )
 
-    def _learn(self, part: Entries, Y: Array, weight: Array, out: Array) -> None:
-        c = self._constants
-        run(
-            self.state_.table,
-            self.state_.tally,
-            *part,
-            Y,
-            weight,
-            c.loss.code,
-            c.alpha,
-            c.beta,
-            c.l1,
-            c.l2,
-            c.radius,
-            out,
-        )
+    def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
+        run(self.state_, rows, Y, weight, self._constants, out)
 
 
 @kernel
@@ -222,23 +204,10 @@ def leader(z: float, curvature: float, l1: float, radius: float) -> float:
 
 
 @kernel
-def run(
-    table: Array,
-    tally: Array,
-    indptr: NDArray[np.int64],
-    indices: Indices,
-    data: Array,
-    Y: Array,
-    weight: Array,
-    loss: int,
-    alpha: float,
-    beta: float,
-    l1: float,
-    l2: float,
-    radius: float,
-    out: Array,
-) -> None:
+def run(state: FTRLState, rows: Entries, Y: Array, weight: Array, constants: FTRLConstants, out: Array) -> None:
     """The game over a block: forecast, see the label, suffer the loss, follow the leader weight by weight."""
+    indptr, indices, data = rows
+    table, tally, c = state.table, state.tally, constants
     w, gradients, z, roots = table[:, WEIGHTS], table[:, GRADIENTS], table[:, Z], table[:, ROOT]
     r = w.shape[1]
     score, s, room = np.empty(r), np.empty(r), np.empty(r)
@@ -248,7 +217,7 @@ def run(
         publish(score, out[t])
         if weight[t] == 0.0:
             continue
-        suffered = suffer(loss, score, Y[t], s, room)
+        suffered = suffer(c.loss, score, Y[t], s, room)
         largest = 0.0
         for i in range(first, last):
             j, x = indices[i], weight[t] * data[i]
@@ -258,9 +227,9 @@ def run(
                     continue
                 largest = max(largest, abs(g))
                 root = math.sqrt(roots[j, k] * roots[j, k] + g * g)
-                sigma = (root - roots[j, k]) / alpha
+                sigma = (root - roots[j, k]) / c.alpha
                 z[j, k] += g - sigma * w[j, k]
                 roots[j, k] = root
                 gradients[j, k] += g
-                w[j, k] = leader(z[j, k], (beta + root) / alpha + l2, l1, radius)
+                w[j, k] = leader(z[j, k], (c.beta + root) / c.alpha + c.l2, c.l1, c.radius)
         count(tally, weight[t], suffered, weight[t] * product(s, score), square, largest)

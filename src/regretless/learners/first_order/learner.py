@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.learner import OnlineClassifier
-from regretless.core.rows import Entries, parts
+from regretless.core.rows import Entries, parts, single
 from regretless.core.tally import EXCESS, ROWS, UNEVEN, require_unit_weights
 from regretless.core.turns import reads
 from regretless.core.types import Array
@@ -26,6 +26,8 @@ from regretless.theory.losses import Loss
 
 MULTICLASS = {"softmax": "softmax", "hinge": "multiclass hinge"}
 WITH_PROBABILITIES = ("logistic", "logit", "softmax")
+NAMES = {each.code: each.name for each in losses.LOSSES.values()}
+REAL = frozenset(key for each in losses.LOSSES.values() if each.kind == "real" for key in (each.name, each.code))
 LARGEST_ROW = 1e70  # of rows and targets: the squared norm of their gradients is a number
 LARGEST_MARGIN = 300.0  # of the exponential loss: the square of its slope is a number
 
@@ -51,15 +53,15 @@ class LinearLearner(OnlineClassifier):
 
     @property
     def _loss_name(self) -> str:
-        """The loss of the game that is played, or of the one to come as far as that is known."""
-        if hasattr(self, "_constants"):
-            return str(self._constants.loss.name)
+        """The loss of the game in play, or of the next one as far as it is known."""
+        if "_constants" in self.__dict__:
+            return NAMES[self._constants.loss]
         return self.loss if isinstance(self.loss, str) else ""
 
     @property
     def _regresses(self) -> bool:
-        found = losses.LOSSES.get(self._loss_name)
-        return found is not None and found.kind == "real"
+        constants = self.__dict__.get("_constants")  # asked twice per row: without the way over the name
+        return self._loss_name in REAL if constants is None else constants.loss in REAL
 
     def _chosen_loss(self, n_classes: int) -> Loss:
         """`loss`, or where there are more than two classes the one that `multiclass` names."""
@@ -105,6 +107,9 @@ class LinearLearner(OnlineClassifier):
         return math.inf, LARGEST_ROW
 
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
+        if len(Y) == 1 and isinstance(X, np.ndarray):
+            self._learn(single(X), Y, weight, out)
+            return
         for rows, part in parts(X):
             self._learn(part, Y[rows], weight[rows], out[rows])
 
@@ -126,13 +131,13 @@ class LinearLearner(OnlineClassifier):
             state_checks.sums("table, the sums", self.state_.table[:, WEIGHTS + 1 :])
 
     @abstractmethod
-    def _learn(self, part: Entries, Y: Array, weight: Array, out: Array) -> None:
+    def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
         """The game over rows in compressed form."""
 
     def _forecast(self, X: Any, out: Array) -> None:
         table, factor = self._forecaster
         for rows, part in parts(X):
-            forecast_block(table, factor, *part, out[rows])
+            forecast_block(table, factor, part, out[rows])
 
     def _iterate(self) -> Array | None:
         return self._weights
@@ -140,7 +145,7 @@ class LinearLearner(OnlineClassifier):
     def _forecast_by(self, weights: Array, X: Any, out: Array) -> None:
         table = np.ascontiguousarray(weights)[:, None, :]  # which has nothing else in it
         for rows, part in parts(X):
-            forecast_block(table, 1.0, *part, out[rows])
+            forecast_block(table, 1.0, part, out[rows])
 
     @property
     def _forecaster(self) -> tuple[Array, float]:

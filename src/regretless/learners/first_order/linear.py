@@ -10,12 +10,14 @@ projection onto a ball or a decay, is kept as one factor. The weights are `size[
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regretless.core import state_checks
 from regretless.core.jit import kernel
+from regretless.core.rows import Entries
 from regretless.core.tally import ROWS, TALLIES, record
 from regretless.core.types import Array
 from regretless.theory.losses import slope, slope_multiclass, value, value_multiclass
@@ -125,25 +127,29 @@ def count(tally: Array, weight: float, loss: float, excess: float, square: float
     tally[MASS] += weight
 
 
-@kernel
-def descend(
-    w: Array,
-    size: Array,
-    indices: Indices,
-    data: Array,
-    first: int,
-    last: int,
-    square: float,
-    z: Array,
-    s: Array,
-    keep: float,
-    step: float,
-    radius: float,
-) -> None:
-    """W <- keep W - step s x^T, then back to the ball of the radius (infinite: none), for |x|^2 = `square`.
+class Row(NamedTuple):
+    """A row of compressed form: its entries are `first` to `last`, and |x|^2 is `square`."""
 
-    The squared norm follows from z = W x: no weight is read but those of the row.
+    first: int
+    last: int
+    square: float
+
+
+class Step(NamedTuple):
+    """One step of gradient descent: W <- keep W - length s x^T, then the projection onto the ball."""
+
+    keep: float
+    length: float
+    radius: float  # infinite: no ball
+
+
+@kernel
+def descend(w: Array, size: Array, indices: Indices, data: Array, row: Row, z: Array, s: Array, step: Step) -> None:
+    """Take the step for a row with scores z = W x and slopes s.
+
+    The squared norm of the weights follows from z, so that only the weights of the row's own features are read.
     """
+    keep, length, square = step.keep, step.length, row.square
     if size[SQUARE] > 0.0:
         size[FACTOR] *= keep
         size[SQUARE] *= keep * keep
@@ -152,12 +158,12 @@ def descend(
         size[FACTOR] = 1.0
     slope2 = product(s, s)
     if min(square, min(slope2, slope2 * square)) >= LEAST_SQUARE:
-        move(w, indices, data, first, last, -step / size[FACTOR], s)
-        moved = step * math.sqrt(slope2 * square)
-        size[SQUARE] = max(size[SQUARE] - 2.0 * step * keep * product(s, z) + moved * moved, 0.0)
-    if size[SQUARE] > radius * radius:
-        size[FACTOR] *= radius / math.sqrt(size[SQUARE])
-        size[SQUARE] = radius * radius
+        move(w, indices, data, row.first, row.last, -length / size[FACTOR], s)
+        moved = length * math.sqrt(slope2 * square)
+        size[SQUARE] = max(size[SQUARE] - 2.0 * length * keep * product(s, z) + moved * moved, 0.0)
+    if size[SQUARE] > step.radius * step.radius:
+        size[FACTOR] *= step.radius / math.sqrt(size[SQUARE])
+        size[SQUARE] = step.radius * step.radius
 
 
 @kernel
@@ -172,10 +178,9 @@ def recount(w: Array, size: Array, tally: Array, radius: float) -> None:
 
 
 @kernel
-def forecast_block(
-    table: Array, factor: float, indptr: NDArray[np.int64], indices: Indices, data: Array, out: Array
-) -> None:
+def forecast_block(table: Array, factor: float, rows: Entries, out: Array) -> None:
     """The forecasts of a block of rows."""
+    indptr, indices, data = rows
     w = table[:, WEIGHTS]
     z = np.empty(w.shape[1])
     for t in range(indptr.size - 1):

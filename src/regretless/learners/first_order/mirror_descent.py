@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
@@ -27,7 +26,6 @@ from regretless.learners.first_order.linear import (
     FIRST_ORDER_TALLIES,
     LARGEST,
     SQUARES,
-    Indices,
     count,
     move,
     product,
@@ -72,9 +70,22 @@ class MirrorState(NamedTuple):
     tally: Array  # see tally.py and linear.py; gradients are measured in the dual norm
 
 
-@dataclass(frozen=True)
-class MirrorConstants:
-    """What the kernels read, and what the bounds do."""
+class MirrorConstants(NamedTuple):
+    """The numbers the kernel reads."""
+
+    loss: int
+    proxy: int
+    domain: int
+    size: float  # of the domain
+    euclidean: bool  # whether gradients are measured in the l2 norm, and not by their largest entry
+    schedule: int
+    number: float  # of the schedule
+    lazy: bool
+    averaging: bool
+
+
+class Scheme(NamedTuple):
+    """The parts of which a learner by mirror descent is made: bounds and comparators read them."""
 
     loss: Loss
     domain: Domain
@@ -84,23 +95,53 @@ class MirrorConstants:
     averaging: bool
     gradient_bound: float  # infinite: none declared
 
+    @property
+    def constants(self) -> MirrorConstants:
+        """The same in numbers."""
+        mirror, schedule = self.mirror, self.schedule
+        euclidean = mirror.norm == "l2"
+        return MirrorConstants(
+            self.loss.code,
+            *mirror.codes,
+            float(mirror.size),
+            euclidean,
+            schedule.code,
+            float(schedule.number),
+            self.lazy,
+            self.averaging,
+        )
+
 
 class MirrorLearner(LinearLearner):
     """What the learners by mirror descent share: all but the choice of the parts."""
 
     state_: MirrorState
     _constants: MirrorConstants
+    _scheme: Scheme
+    _learned: ClassVar[tuple[str, ...]] = ("_scheme",)
+
+    @abstractmethod
+    def _chosen_scheme(self, n_features: int, n_classes: int) -> Scheme:
+        """The parts, from validated hyper-parameters."""
+
+    @abstractmethod
+    def _chosen_domain(self) -> Domain:
+        """The set of weights, from the hyper-parameters."""
+
+    def _prepare(self, n_features: int, n_classes: int) -> MirrorConstants:
+        self._scheme = self._chosen_scheme(n_features, n_classes)
+        return self._scheme.constants
 
     def _start(self, n_features: int, n_classes: int) -> MirrorState:
         c = self._constants
         shape = self._n_weights(n_features), self._n_scores
-        theta = c.mirror.start().reshape(shape)
+        theta = self._scheme.mirror.start().reshape(shape)
         return MirrorState(
             theta=theta,
             zeta=np.zeros(theta.size),
             average=theta.copy(),
-            gradients=np.zeros((0 if c.lazy and c.schedule.code in UNIT_STEPS else shape[0], shape[1])),
-            mass=np.array([step(c.schedule.code, c.schedule.number, 1)]),
+            gradients=np.zeros((0 if c.lazy and c.schedule in UNIT_STEPS else shape[0], shape[1])),
+            mass=np.array([step(c.schedule, c.number, 1)]),
             tally=np.zeros(FIRST_ORDER_TALLIES),
         )
 
@@ -112,7 +153,7 @@ class MirrorLearner(LinearLearner):
 
     def _check_state(self) -> None:
         super()._check_state()
-        c, state = self._constants, self.state_
+        c, state = self._scheme, self.state_
         for name, weights in (("theta", state.theta), ("average", state.average)):
             state_checks.weights(name, weights, min(self._largest))
             state_checks.require(c.domain.contains(weights, state_checks.ROUNDING), f"{name} is not in {c.domain}")
@@ -123,7 +164,7 @@ class MirrorLearner(LinearLearner):
         state_checks.require(state.mass[0] > 0.0, "mass is of steps that weigh something")
 
     def _limits(self) -> tuple[float, float]:
-        c = self._constants
+        c = self._scheme
         if c.loss.code == EXPONENTIAL:  # |theta| is at most that of the farthest point of the set
             return math.inf, LARGEST_MARGIN / max(c.domain.diameter(c.mirror.dimension), c.mirror.size)
         return math.inf, LARGEST_ROW
@@ -138,10 +179,16 @@ class MirrorLearner(LinearLearner):
         state = self.state_
         return state.gradients if state.gradients.size else state.zeta.reshape(state.theta.shape)
 
+    @property
+    def competes_with(self) -> Competition:
+        """The best weights of the set, under the loss."""
+        begun = "_scheme" in self.__dict__
+        return Competition(self._loss_name, self._scheme.domain if begun else self._chosen_domain())
+
     def regret_bound(self, n: int | None = None) -> float:
         """What the schedule's theorem promises, for gradients of the declared size (or of the largest so far)."""
         n = self._rounds(n)
-        c, tally = self._constants, self.state_.tally
+        c, tally = self._scheme, self.state_.tally
         if c.averaging:
             raise NoBound("the theorem of averages is of their excess risk, not of regret: use averaging=False.")
         require_gradients_within(tally[LARGEST], c.gradient_bound)
@@ -175,7 +222,7 @@ class MirrorLearner(LinearLearner):
     def excess_risk_bound(self, t: int | None = None) -> float:
         """The expected excess risk of the mean of t weights: after n rows there are t = n + 1, the default."""
         t = self._rounds(t) if t is not None else self._rounds(None) + 1
-        c = self._constants
+        c = self._scheme
         if not (c.averaging and c.lazy and isinstance(c.schedule, GrowingTemperature | KnownHorizon)):
             raise NoBound(
                 "the theorem is of the lazy scheme with averaging and a schedule of its own, GrowingTemperature or "
@@ -191,23 +238,8 @@ class MirrorLearner(LinearLearner):
             known_horizon=isinstance(c.schedule, KnownHorizon),
         )
 
-    def _learn(self, part: Entries, Y: Array, weight: Array, out: Array) -> None:
-        c = self._constants
-        run(
-            *self.state_,
-            *part,
-            Y,
-            weight,
-            c.loss.code,
-            *c.mirror.codes,
-            c.mirror.size,
-            c.mirror.norm == "l2",
-            c.schedule.code,
-            c.schedule.number,
-            c.lazy,
-            c.averaging,
-            out,
-        )
+    def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
+        run(self.state_, rows, Y, weight, self._constants, out)
 
 
 class MirrorDescent(MirrorLearner):
@@ -295,7 +327,10 @@ class MirrorDescent(MirrorLearner):
             "Mirror descent, lazy": cls(domain=domain, averaging=False, gradient_bound=slope * setting.feature_bound)
         }
 
-    def _prepare(self, n_features: int, n_classes: int) -> MirrorConstants:
+    def _chosen_domain(self) -> Domain:
+        return self.domain
+
+    def _chosen_scheme(self, n_features: int, n_classes: int) -> Scheme:
         for name, flag in (("lazy", self.lazy), ("averaging", self.averaging)):
             if not isinstance(flag, bool | np.bool_):
                 raise ValueError(f"{name}={flag!r} must be True or False.")
@@ -305,7 +340,7 @@ class MirrorDescent(MirrorLearner):
             require_bounded_scores(loss, "Choose a bounded domain.")
         L = math.inf if self.gradient_bound is None else validate.positive("gradient_bound", self.gradient_bound)
         schedule = self._schedule(mirror, L)
-        return MirrorConstants(loss, self.domain, mirror, schedule, bool(self.lazy), bool(self.averaging), L)
+        return Scheme(loss, self.domain, mirror, schedule, bool(self.lazy), bool(self.averaging), L)
 
     def _schedule(self, mirror: Mirror, L: float) -> Schedule:
         if isinstance(self.schedule, AdaGrad):
@@ -336,11 +371,6 @@ class MirrorDescent(MirrorLearner):
             return ConstantStep(validate.positive("schedule", self.schedule))
         raise ValueError(f'schedule={self.schedule!r}: give "theory", a number, or a schedule.')
 
-    @property
-    def competes_with(self) -> Competition:
-        """The best weights of the set, under the loss."""
-        return Competition(self._loss_name, self._constants.domain if hasattr(self, "_constants") else self.domain)
-
 
 def _mirror_on(proxy: Any, domain: Any, dimension: int) -> Mirror:
     """The mirror, or an error in the words of this learner's parameters."""
@@ -364,70 +394,51 @@ def gradient_size(euclidean: bool, data: Array, first: int, last: int, square: f
 
 
 @kernel
-def run(
-    theta: Array,
-    zeta: Array,
-    average: Array,
-    gradients: Array,
-    mass: Array,
-    tally: Array,
-    indptr: NDArray[np.int64],
-    indices: Indices,
-    data: Array,
-    Y: Array,
-    weight: Array,
-    loss: int,
-    proxy: int,
-    domain: int,
-    lam: float,
-    euclidean: bool,
-    schedule: int,
-    number: float,
-    lazy: bool,
-    averaging: bool,
-    out: Array,
-) -> None:
+def run(state: MirrorState, rows: Entries, Y: Array, weight: Array, constants: MirrorConstants, out: Array) -> None:
     """The game over a block: forecast, see the label, suffer the loss, step, average."""
+    indptr, indices, data = rows
+    theta, zeta, average, gradients, mass, tally = state
+    c, schedule, number, lam = constants, constants.schedule, constants.number, constants.size
     M, r = theta.shape
     z, s, room = np.empty(r), np.empty(r), np.empty(r)
     flat, dual, u, steps = theta.reshape(-1), zeta.reshape((M, r)), np.zeros(M * r), np.empty(M * r)
     sparse_u = u.reshape((M, r))
     for t in range(indptr.size - 1):
         first, last = indptr[t], indptr[t + 1]
-        square = scores(average if averaging else theta, indices, data, first, last, z)
+        square = scores(average if c.averaging else theta, indices, data, first, last, z)
         publish(z, out[t])
         if weight[t] == 0.0:
             continue
-        suffered = suffer(loss, z, Y[t], s, room)
+        suffered = suffer(c.loss, z, Y[t], s, room)
         played = suffered
-        if averaging:  # the forecast's loss counts, and the gradient is that of theta
+        if c.averaging:  # the forecast's loss counts, and the gradient is that of theta
             scores(theta, indices, data, first, last, z)
-            played = suffer(loss, z, Y[t], s, room)
-        gradient = weight[t] * gradient_size(euclidean, data, first, last, square, s)
+            played = suffer(c.loss, z, Y[t], s, room)
+        gradient = weight[t] * gradient_size(c.euclidean, data, first, last, square, s)
         count(tally, weight[t], suffered, weight[t] * (suffered - played + product(s, z)), square, gradient)
         if gradients.size:
             move(gradients, indices, data, first, last, weight[t], s)
         n = tally[ROWS]
-        if lazy:
+        if c.lazy:
             gamma, beta = step(schedule, number, n), temperature(schedule, number, n)
             if schedule == ADAGRAD_NORM or schedule == OBSERVED_ROOT:
                 eta = rate(schedule, number, n, tally[LARGEST], tally[SQUARES])
                 gamma, beta = 1.0, 1.0 / eta if eta > 0.0 else 1.0
             move(dual, indices, data, first, last, gamma * weight[t], s)
-            mirror_step(proxy, domain, lam, zeta, beta, flat)
+            mirror_step(c.proxy, c.domain, lam, zeta, beta, flat)
         else:
             move(sparse_u, indices, data, first, last, weight[t], s)
             if schedule == ADAGRAD:
                 adagrad(u, number, zeta, steps)
                 for j in range(u.size):
                     flat[j] -= steps[j] * u[j]
-                    if domain == BOX:
+                    if c.domain == BOX:
                         flat[j] = min(max(flat[j], -lam), lam)
             else:
                 eta = rate(schedule, number, n, tally[LARGEST], tally[SQUARES])
-                eager_step(proxy, domain, lam, zeta, u, eta, flat)
+                eager_step(c.proxy, c.domain, lam, zeta, u, eta, flat)
             u[:] = 0.0
-        if averaging:
+        if c.averaging:
             gamma = step(schedule, number, n + 1)
             mass[0] += gamma
             share = gamma / mass[0]

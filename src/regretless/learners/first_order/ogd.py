@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regretless.core import validate
 from regretless.core.errors import NoBound
@@ -24,7 +22,8 @@ from regretless.learners.first_order.linear import (
     LARGEST,
     SQUARES,
     WEIGHTS,
-    Indices,
+    Row,
+    Step,
     check_size,
     count,
     descend,
@@ -36,6 +35,10 @@ from regretless.learners.first_order.linear import (
     suffer,
 )
 from regretless.learners.first_order.schedules import (
+    ADAGRAD_NORM,
+    CONSTANT,
+    INVERSE_ROOT,
+    OBSERVED_ROOT,
     AdaGrad,
     AdaGradNorm,
     ConstantStep,
@@ -46,7 +49,7 @@ from regretless.learners.first_order.schedules import (
 )
 from regretless.theory import bounds
 from regretless.theory.domains import Ball, Competition
-from regretless.theory.losses import EXPONENTIAL, Loss
+from regretless.theory.losses import EXPONENTIAL
 
 
 class OGDState(NamedTuple):
@@ -57,13 +60,13 @@ class OGDState(NamedTuple):
     tally: Array  # see tally.py and linear.py
 
 
-@dataclass(frozen=True)
-class OGDConstants:
-    """The numbers the kernels read."""
+class OGDConstants(NamedTuple):
+    """The numbers the kernel reads, and the bound on the gradients."""
 
-    loss: Loss
+    loss: int
     radius: float
-    schedule: Schedule
+    schedule: int
+    number: float  # of the schedule
     gradient_bound: float  # infinite: none declared
 
 
@@ -139,7 +142,8 @@ class OGD(LinearLearner):
     def _prepare(self, n_features: int, n_classes: int) -> OGDConstants:
         radius = validate.positive("radius", self.radius)
         G = math.inf if self.gradient_bound is None else validate.positive("gradient_bound", self.gradient_bound)
-        return OGDConstants(self._chosen_loss(n_classes), radius, self._schedule(radius, G), G)
+        schedule = self._schedule(radius, G)
+        return OGDConstants(self._chosen_loss(n_classes).code, radius, schedule.code, schedule.number, G)
 
     def _schedule(self, radius: float, G: float) -> Schedule:
         if isinstance(self.step, Schedule) and not isinstance(self.step, AdaGrad):
@@ -168,7 +172,7 @@ class OGD(LinearLearner):
 
     def _limits(self) -> tuple[float, float]:
         c = self._constants
-        return math.inf, LARGEST_MARGIN / c.radius if c.loss.code == EXPONENTIAL else LARGEST_ROW
+        return math.inf, LARGEST_MARGIN / c.radius if c.loss == EXPONENTIAL else LARGEST_ROW
 
     @property
     def _forecaster(self) -> tuple[Array, float]:
@@ -187,47 +191,33 @@ class OGD(LinearLearner):
         c, tally = self._constants, self.state_.tally
         require_gradients_within(tally[LARGEST], c.gradient_bound)
         G = float(tally[LARGEST]) if math.isinf(c.gradient_bound) else c.gradient_bound
-        if isinstance(c.schedule, ObservedRootStep):
-            return bounds.online_gradient_descent(
-                n, radius=c.radius, gradient_bound=G, step=c.schedule.eta / G if G else 1.0
-            )
-        if isinstance(c.schedule, InverseRootStep):
-            return bounds.online_gradient_descent(n, radius=c.radius, gradient_bound=G, step=c.schedule.eta)
-        if isinstance(c.schedule, ConstantStep):
+        if c.schedule == OBSERVED_ROOT:
+            return bounds.online_gradient_descent(n, radius=c.radius, gradient_bound=G, step=c.number / G if G else 1.0)
+        if c.schedule == INVERSE_ROOT:
+            return bounds.online_gradient_descent(n, radius=c.radius, gradient_bound=G, step=c.number)
+        if c.schedule == CONSTANT:
             return bounds.mirror_descent(
-                n, spread=c.radius**2 / 2, strong_convexity=1.0, gradient_bound=G, step=c.schedule.eta
+                n, spread=c.radius**2 / 2, strong_convexity=1.0, gradient_bound=G, step=c.number
             )
-        if isinstance(c.schedule, AdaGradNorm):
+        if c.schedule == ADAGRAD_NORM:
             rows = float(tally[ROWS])
             squares = float(tally[SQUARES]) if n == rows else n * G**2
-            return bounds.adagrad_norm(diameter=2 * c.radius, squares=squares, step=c.schedule.eta)
+            return bounds.adagrad_norm(diameter=2 * c.radius, squares=squares, step=c.number)
         raise NoBound(
-            f"step={c.schedule} has no theorem for projected descent; regret_certificate() holds all the same."
+            f"step={self._played_with['step']} has no theorem for projected descent; regret_certificate() holds all "
+            "the same."
         )
 
-    def _learn(self, part: Entries, Y: Array, weight: Array, out: Array) -> None:
-        c = self._constants
-        run(*self.state_, *part, Y, weight, c.loss.code, c.radius, c.schedule.code, c.schedule.number, out)
+    def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
+        run(self.state_, rows, Y, weight, self._constants, out)
 
 
 @kernel
-def run(
-    table: Array,
-    size: Array,
-    tally: Array,
-    indptr: NDArray[np.int64],
-    indices: Indices,
-    data: Array,
-    Y: Array,
-    weight: Array,
-    loss: int,
-    radius: float,
-    schedule: int,
-    number: float,
-    out: Array,
-) -> None:
+def run(state: OGDState, rows: Entries, Y: Array, weight: Array, constants: OGDConstants, out: Array) -> None:
     """The game over a block: forecast, see the label, suffer the loss, descend."""
-    w, gradients = table[:, WEIGHTS], table[:, GRADIENTS]
+    indptr, indices, data = rows
+    size, tally, c = state.size, state.tally, constants
+    w, gradients = state.table[:, WEIGHTS], state.table[:, GRADIENTS]
     r = w.shape[1]
     z, s, room = np.empty(r), np.empty(r), np.empty(r)
     for t in range(indptr.size - 1):
@@ -237,10 +227,10 @@ def run(
         publish(z, out[t])
         if weight[t] == 0.0:
             continue
-        suffered = suffer(loss, z, Y[t], s, room)
+        suffered = suffer(c.loss, z, Y[t], s, room)
         gradient = weight[t] * math.sqrt(product(s, s) * square)
         count(tally, weight[t], suffered, weight[t] * product(s, z), square, gradient)
         move(gradients, indices, data, first, last, weight[t], s)
-        eta = rate(schedule, number, tally[ROWS], tally[LARGEST], tally[SQUARES])
-        descend(w, size, indices, data, first, last, square, z, s, 1.0, eta * weight[t], radius)
-        recount(w, size, tally, radius)
+        eta = rate(c.schedule, c.number, tally[ROWS], tally[LARGEST], tally[SQUARES])
+        descend(w, size, indices, data, Row(first, last, square), z, s, Step(1.0, eta * weight[t], c.radius))
+        recount(w, size, tally, c.radius)

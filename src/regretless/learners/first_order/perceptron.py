@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import validate
@@ -22,7 +20,6 @@ from regretless.learners.first_order.learner import LinearLearner
 from regretless.learners.first_order.linear import (
     FIRST_ORDER_TALLIES,
     WEIGHTS,
-    Indices,
     count,
     move,
     product,
@@ -32,7 +29,7 @@ from regretless.learners.first_order.linear import (
 )
 from regretless.theory import bounds
 from regretless.theory.domains import Competition, WholeSpace
-from regretless.theory.losses import Loss, rival
+from regretless.theory.losses import rival
 
 
 class PerceptronState(NamedTuple):
@@ -42,11 +39,10 @@ class PerceptronState(NamedTuple):
     tally: Array  # rows, those of weight not 1, mistakes, 0, largest |x|, largest scale, and three of gradients
 
 
-@dataclass(frozen=True)
-class PerceptronConstants:
-    """The loss that comparators suffer."""
+class PerceptronConstants(NamedTuple):
+    """The loss of the comparators; the kernel reads no number."""
 
-    loss: Loss
+    loss: int
 
 
 class Perceptron(LinearLearner):
@@ -101,7 +97,7 @@ class Perceptron(LinearLearner):
         return {"Perceptron": cls()}
 
     def _prepare(self, n_features: int, n_classes: int) -> PerceptronConstants:
-        return PerceptronConstants(self._chosen_loss(n_classes))
+        return PerceptronConstants(self._chosen_loss(n_classes).code)
 
     def _start(self, n_features: int, n_classes: int) -> PerceptronState:
         return PerceptronState(np.zeros((n_features, 1, self._n_scores)), np.zeros(FIRST_ORDER_TALLIES))
@@ -158,12 +154,12 @@ class Perceptron(LinearLearner):
         if X is not None:
             rows = self._rows(X, reset=False)
             self._check_rows(rows, ONE)
-            Y, code = self._targets(y, None), self._constants.loss.code
-            hinge = math.fsum(total_loss(u, *part, Y[some], code) for some, part in parts(rows))
+            Y, code = self._targets(y, None), self._constants.loss
+            hinge = math.fsum(total_loss(u, part, Y[some], code) for some, part in parts(rows))
         return bounds.perceptron(comparator_norm=float(np.linalg.norm(u)), feature_bound=self._reach, hinge_loss=hinge)
 
-    def _learn(self, part: Entries, Y: Array, weight: Array, out: Array) -> None:
-        run(self.state_.table, self.state_.tally, *part, Y, weight, out)
+    def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
+        run(self.state_, rows, Y, weight, out)
 
 
 @kernel
@@ -190,18 +186,10 @@ def mistake(z: Array, y: Array, s: Array) -> float:
 
 
 @kernel
-def run(
-    table: Array,
-    tally: Array,
-    indptr: NDArray[np.int64],
-    indices: Indices,
-    data: Array,
-    Y: Array,
-    weight: Array,
-    out: Array,
-) -> None:
+def run(state: PerceptronState, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
     """The game over a block: forecast, see the label, count the mistake, update."""
-    w = table[:, WEIGHTS]
+    indptr, indices, data = rows
+    w, tally = state.table[:, WEIGHTS], state.tally
     z, s = np.empty(w.shape[1]), np.empty(w.shape[1])
     for t in range(indptr.size - 1):
         first, last = indptr[t], indptr[t + 1]
@@ -215,11 +203,13 @@ def run(
 
 
 @kernel
-def total_loss(u: Array, indptr: NDArray[np.int64], indices: Indices, data: Array, Y: Array, code: int) -> float:
+def total_loss(u: Array, rows: Entries, Y: Array, code: int) -> float:
     """The loss of fixed weights over a block."""
+    indptr, indices, data = rows
     z, s, room = np.empty(u.shape[1]), np.empty(u.shape[1]), np.empty(u.shape[1])
     total = 0.0
     for t in range(indptr.size - 1):
-        scores(u, indices, data, indptr[t], indptr[t + 1], z)
+        first, last = indptr[t], indptr[t + 1]
+        scores(u, indices, data, first, last, z)
         total += suffer(code, z, Y[t], s, room)
     return total

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import validate
@@ -31,7 +29,8 @@ from regretless.learners.first_order.linear import (
     MASS,
     SQUARE,
     WEIGHTS,
-    Indices,
+    Row,
+    Step,
     check_size,
     count,
     descend,
@@ -43,7 +42,7 @@ from regretless.learners.first_order.linear import (
 )
 from regretless.theory import bounds
 from regretless.theory.domains import Competition
-from regretless.theory.losses import EXPONENTIAL, Loss
+from regretless.theory.losses import EXPONENTIAL
 
 PENALTY = FIRST_ORDER_TALLIES  # one more sum than the others keep: of what the rows paid for regularization
 
@@ -56,11 +55,10 @@ class StronglyConvexState(NamedTuple):
     tally: Array  # see tally.py and linear.py; gradients are those of the loss with its regularization
 
 
-@dataclass(frozen=True)
-class StronglyConvexConstants:
-    """The numbers the kernels read."""
+class StronglyConvexConstants(NamedTuple):
+    """The numbers the kernel reads."""
 
-    loss: Loss
+    loss: int
     regularization: float
     curvature: float  # sigma of the loss and its regularization
     radius: float  # infinite: no ball
@@ -142,8 +140,8 @@ class StronglyConvexOGD(LinearLearner):
         loss = self._chosen_loss(n_classes)
         if self.radius is None:
             require_bounded_scores(loss, "Give a radius.")
-            return StronglyConvexConstants(loss, lam, curvature, math.inf)
-        return StronglyConvexConstants(loss, lam, curvature, validate.positive("radius", self.radius))
+            return StronglyConvexConstants(loss.code, lam, curvature, math.inf)
+        return StronglyConvexConstants(loss.code, lam, curvature, validate.positive("radius", self.radius))
 
     def _start(self, n_features: int, n_classes: int) -> StronglyConvexState:
         table = np.zeros((n_features, 1, self._n_scores))
@@ -159,7 +157,7 @@ class StronglyConvexOGD(LinearLearner):
     def _limits(self) -> tuple[float, float]:
         c = self._constants
         largest = LARGEST_ROW * min(1.0, math.sqrt(c.curvature))
-        return math.inf, min(largest, LARGEST_MARGIN / c.radius) if c.loss.code == EXPONENTIAL else largest
+        return math.inf, min(largest, LARGEST_MARGIN / c.radius) if c.loss == EXPONENTIAL else largest
 
     @property
     def _forecaster(self) -> tuple[Array, float]:
@@ -195,32 +193,21 @@ class StronglyConvexOGD(LinearLearner):
         G = float(self.state_.tally[LARGEST])
         return bounds.strongly_convex(n, sigma=self._constants.curvature, gradient_bound=G)
 
-    def _learn(self, part: Entries, Y: Array, weight: Array, out: Array) -> None:
-        c = self._constants
-        run(*self.state_, *part, Y, weight, c.loss.code, c.regularization, c.curvature, c.radius, out)
+    def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
+        run(self.state_, rows, Y, weight, self._constants, out)
 
 
 @kernel
 def run(
-    table: Array,
-    size: Array,
-    tally: Array,
-    indptr: NDArray[np.int64],
-    indices: Indices,
-    data: Array,
-    Y: Array,
-    weight: Array,
-    loss: int,
-    lam: float,
-    sigma: float,
-    radius: float,
-    out: Array,
+    state: StronglyConvexState, rows: Entries, Y: Array, weight: Array, constants: StronglyConvexConstants, out: Array
 ) -> None:
     """The game over a block: forecast, see the label, suffer the loss, descend.
 
     A row of weight c is c times as curved, so t is the sum of weights.
     """
-    w = table[:, WEIGHTS]
+    indptr, indices, data = rows
+    size, tally, lam, radius = state.size, state.tally, constants.regularization, constants.radius
+    w = state.table[:, WEIGHTS]
     r = w.shape[1]
     z, s, room = np.empty(r), np.empty(r), np.empty(r)
     for t in range(indptr.size - 1):
@@ -230,13 +217,13 @@ def run(
         publish(z, out[t])
         if weight[t] == 0.0:
             continue
-        suffered = suffer(loss, z, Y[t], s, room)
+        suffered = suffer(constants.loss, z, Y[t], s, room)
         slope2 = product(s, s)
         gradient2 = slope2 * square + 2.0 * lam * product(s, z) + lam * lam * size[SQUARE]  # |g + lam w|^2
         gradient2 = max(gradient2, 0.0)
-        eta = weight[t] / (sigma * (tally[MASS] + weight[t]))
+        eta = weight[t] / (constants.curvature * (tally[MASS] + weight[t]))
         excess = 0.5 * eta * weight[t] * gradient2
         tally[PENALTY] += weight[t] * 0.5 * lam * size[SQUARE]
         count(tally, weight[t], suffered, excess, square, weight[t] * math.sqrt(gradient2))
-        descend(w, size, indices, data, first, last, square, z, s, 1.0 - eta * lam, eta, radius)
+        descend(w, size, indices, data, Row(first, last, square), z, s, Step(1.0 - eta * lam, eta, radius))
         recount(w, size, tally, radius)

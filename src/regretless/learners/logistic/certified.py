@@ -1,11 +1,12 @@
-"""Certified members: AIOLI for two classes, FOLKLORE for more, on the state and constants of the mixture."""
+"""Certified members: AIOLI for two classes, FOLKLORE for more."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from regretless.core.jit import kernel
 from regretless.core.types import Array
-from regretless.learners.logistic.members import VIRTUAL_WEIGHT, Constants
-from regretless.learners.logistic.state import LogisticState
+from regretless.learners.logistic.members import VIRTUAL_WEIGHT
 from regretless.learners.second_order import aioli, multiclass
 from regretless.learners.second_order.aioli import AIOLIConstants
 from regretless.learners.second_order.curvature import SHARP
@@ -16,35 +17,39 @@ aioli_run, aioli_forecast = aioli.run, aioli.forecast_block
 multiclass_run, multiclass_forecast = multiclass.run, multiclass.forecast_block
 
 
+class Reach(NamedTuple):
+    """The constants of one member. A forecast depends on `helmert` alone."""
+
+    radius: float  # of one class's weights; those of the margin reach twice as far
+    lam: float  # lambda, the coefficient of |W|^2; that of the margin is half of it
+    helmert: Array  # FOLKLORE's basis
+
+
 @kernel
-def run(state: LogisticState, i: int, X: Array, Y: Array, weight: Array, constants: Constants, out: Array) -> None:
-    """Play a block with member i; `out` holds the logits forecast."""
-    own = SurrogateState(state.P[i], state.w[i], state.tallies[i])
+def run(state: SurrogateState, X: Array, Y: Array, weight: Array, reach: Reach, out: Array) -> None:
+    """Play a block with one member; `out` holds the logits forecast."""
     if Y.shape[1] > 2:
-        multiclass_run(own, X, Y, weight, folklore_constants(constants, i), out)
+        multiclass_run(state, X, Y, weight, folklore_constants(reach), out)
     else:
-        aioli_run(own, X, Y, weight, aioli_constants(constants, i), out)
+        aioli_run(state, X, Y, weight, aioli_constants(reach), out)
 
 
 @kernel
-def forecast(state: LogisticState, i: int, X: Array, constants: Constants, out: Array) -> None:
-    """The logits of member i for a block, all from the same state."""
-    own = SurrogateState(state.P[i], state.w[i], state.tallies[i])
+def forecast_block(state: SurrogateState, X: Array, reach: Reach, out: Array) -> None:
+    """The logits of a block, all from the same state."""
     if out.shape[1] > 2:
-        multiclass_forecast(own, X, folklore_constants(constants, i), out)
+        multiclass_forecast(state, X, folklore_constants(reach), out)
     else:
-        aioli_forecast(own, X, aioli_constants(constants, i), out)
+        aioli_forecast(state, X, aioli_constants(reach), out)
 
 
 @kernel
-def folklore_constants(constants: Constants, i: int) -> MulticlassConstants:
-    """FOLKLORE at the radius of member i."""
-    members = constants.members
-    return MulticlassConstants(members.radii[i], members.regularization[i], SHARP, 0.0, 0.0, constants.helmert, None)
+def folklore_constants(reach: Reach) -> MulticlassConstants:
+    """FOLKLORE with these weights."""
+    return MulticlassConstants(reach.radius, reach.lam, SHARP, 0.0, 0.0, reach.helmert, None)
 
 
 @kernel
-def aioli_constants(constants: Constants, i: int) -> AIOLIConstants:
-    """AIOLI at the radius of member i, which for the margin is twice that of a class's weights."""
-    members = constants.members
-    return AIOLIConstants(2.0 * members.radii[i], 0.5 * members.regularization[i], SHARP, 0.0, 0.0, VIRTUAL_WEIGHT)
+def aioli_constants(reach: Reach) -> AIOLIConstants:
+    """AIOLI with the margin of these weights."""
+    return AIOLIConstants(2.0 * reach.radius, 0.5 * reach.lam, SHARP, 0.0, 0.0, VIRTUAL_WEIGHT)

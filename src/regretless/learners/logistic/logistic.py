@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -11,29 +10,26 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from regretless.core import state_checks, validate
-from regretless.core.blocks import BLOCK
 from regretless.core.errors import BadRow, TooLarge
 from regretless.core.inputs import as_soft_block
-from regretless.core.interrupts import listen, stretches
-from regretless.core.learner import ONE, OnlineClassifier
+from regretless.core.learner import ONE
 from regretless.core.setting import Setting
-from regretless.core.tally import LOSS, ROWS
+from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.logistic import members, regret, report, state
 from regretless.learners.logistic.encoder import Encoder, as_rows, kind_of_rows, number_of, take_rows
-from regretless.learners.logistic.game import ENTRIES, forecast, run
+from regretless.learners.logistic.game import forecast
+from regretless.learners.logistic.learner import GrowingClassifier
 from regretless.learners.logistic.members import RADII, Constants
-from regretless.learners.logistic.mixing import reserve, write_forecasts
 from regretless.learners.logistic.scaling import LARGEST, rescale
-from regretless.learners.logistic.schema import Schema
-from regretless.learners.logistic.segments import Part, Segment, read
+from regretless.learners.logistic.segments import Part, PartPlay, read
 from regretless.learners.logistic.settings import Settings
-from regretless.learners.logistic.slots import Slots, first_labels, require_few
+from regretless.learners.logistic.slots import first_labels, require_few
 from regretless.learners.logistic.state import LogisticState
 from regretless.theory.domains import Competition
 
 
-class OnlineLogisticRegression(OnlineClassifier):
+class OnlineLogisticRegression(GrowingClassifier):
     r"""Logistic regression on a stream, for two or more classes, on raw features. There is nothing to tune.
 
     Many members run side by side on rows that are standardised online, and their probabilities are mixed with weights
@@ -103,15 +99,6 @@ class OnlineLogisticRegression(OnlineClassifier):
     for implicit steps see key `implicit`, for AdaGrad key `adagrad`.
     """
 
-    state_: LogisticState
-    _constants: Constants
-    _settings: Settings
-    _encoder: Encoder
-    _open: bool  # whether labels never seen may come
-    _learned = ("_settings", "_encoder", "_open")
-    _reads_tables = True
-    _fewest_classes = 0
-
     def __init__(
         self,
         classes: Any = None,
@@ -137,15 +124,6 @@ class OnlineLogisticRegression(OnlineClassifier):
         return {"OnlineLogisticRegression": cls()}
 
     # ------------------------------------------------------------------ the start
-
-    @property
-    def _n_classes(self) -> int:  # type: ignore[override]
-        """The number of slots: the classes so far, and at least two."""
-        return max(2, int(self.classes_.size))
-
-    @property
-    def _slots(self) -> Slots:
-        return Slots(self._labels, self.state_.slots, self._open)
 
     def _begin(self, n_features: int) -> None:
         if not hasattr(self, "_encoder"):  # another learner holds this one, and has read rows and classes
@@ -204,7 +182,7 @@ class OnlineLogisticRegression(OnlineClassifier):
         state.check(self.state_, self._constants.members)
         self._slots.check()
 
-    # ------------------------------------------------------------------ the game
+    # ------------------------------------------------------------------ rows and labels in
 
     def _open_block(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> PartPlay:
         with self._untouched_on_error():
@@ -213,7 +191,7 @@ class OnlineLogisticRegression(OnlineClassifier):
             if part.arrivals or part.last_schema:  # refuse now what would be too large later
                 require_few(K, self._settings.max_classes)
                 self._settings.constants((part.last_schema or self._encoder.schema).width, K)
-        return PartPlay(self, part, np.empty((len(part.block) if keep else 0, K)))
+        return PartPlay(part, np.empty((len(part.block) if keep else 0, K)), self._learn_segment, self._slot_of_class)
 
     def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Part:
         """Check and encode everything before any row is learned; in the first call, start the game."""
@@ -241,80 +219,13 @@ class OnlineLogisticRegression(OnlineClassifier):
             return validate.writable(X)
         return take_rows(self, X, first, self._settings.skips_bad_rows)
 
-    def _learn_segment(self, segment: Segment, part: Part, out: Array) -> Iterator[int]:
-        """Learn a segment; `out` gets the log probabilities, one column per slot, unless it has no rows.
-
-        Yields the number of rows of the part that are learned, wherever the learner is whole.
-        """
-        if segment.schema is not None:
-            self._widen(segment.schema)
-        start, stop = segment.rows.start, segment.rows.stop
-        if segment.new_label:
-            self._meet_label(segment.rows, part, out)
-            yield stop
-            listen()
-            return
-        for begin in range(start, stop, at_once := self._rows_at_once()):
-            for some in stretches(min(at_once, stop - begin)):
-                self._run_rows(slice(begin + some.start, begin + some.stop), part, out)
-                yield begin + some.stop
-
-    def _rows_at_once(self) -> int:
-        """How many rows are encoded at a time, which bounds the memory that they take."""
-        return max(1, min(BLOCK, ENTRIES // max(self._encoder.width, self.state_.slots.size)))
-
-    def _meet_label(self, row: slice, part: Part, out: Array) -> None:
-        """Play a row in which a label appears for the first time."""
-        taken, kept_for_it = self._slots.taken, reserve(float(self.state_.tally[ROWS]))
-        if taken >= 2:
-            self._add_slot(part.block.rows(row, self._encoder.schema))
-        self._meet_classes(self._slots.with_label(part.arrivals[row.start]))
-        self._run_rows(row, part, out, named=max(2, taken))
-        if taken >= 2:
-            self.state_.tally[LOSS] -= part.weight[row.start] * math.log(kept_for_it)
-
-    def _run_rows(self, some: slice, part: Part, out: Array, named: int | None = None) -> None:
-        """Play some rows. Where their label is new, `named` slots could have a class when they were forecast."""
-        K, before, weight = self.state_.slots.size, float(self.state_.tally[ROWS]), part.weight[some]
-        said, table = np.empty((len(weight), K)), part.block.rows(some, self._encoder.schema)
-        self._run_slots(table, part.targets.rows(some, K), weight, said, self._reserves and named is None)
-        self.bad_rows_ += int(np.count_nonzero(part.bad[some]))
-        if len(out):
-            write_forecasts(said, named or K, before, weight, out[some])
-
-    @property
-    def _reserves(self) -> bool:
-        """Whether a row keeps some probability for labels never seen."""
-        return self._open and self.classes_.size >= 2
-
-    def _run_slots(self, table: Array, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
-        run(self.state_, table, Y, weight, self._constants, reserves, out)
-
-    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        self._run_slots(X, Y, weight, out, reserves=False)
-
-    # ------------------------------------------------------------------ growth
-
-    def _add_slot(self, row: Array) -> None:
-        """Add a class that appears in this row."""
-        before, after = self._constants, self._settings.constants(self._encoder.width, self.state_.slots.size + 1)
-        self.state_ = state.add_class(self.state_, before.members, after.members, row)
-        self._constants = after
-
-    def _widen(self, schema: Schema) -> None:
-        """Add the columns of a grown schema."""
-        before, after = self._constants, self._settings.constants(schema.width, self.state_.slots.size)
-        seen = schema.rows_seen(self._encoder.schema, float(self.state_.tally[ROWS]))
-        self.state_ = state.add_columns(self.state_, before.members, after.members, schema.width, seen)
-        self._constants, self._encoder = after, self._encoder.with_schema(schema)
-
     # ------------------------------------------------------------------ forecasts
 
     def _forecast(self, X: Array, out: Array) -> None:
-        found = self.state_
-        if not found.moments.flags.writeable:  # joblib has mapped the state into memory, read-only
-            found = LogisticState(*(array.copy() for array in found))
-        forecast(found, X, self._constants, out)
+        found = tuple(self.state_)
+        if not self.state_.moments.flags.writeable:  # joblib has mapped the state into memory, read-only
+            found = tuple(array.copy() for array in found)
+        forecast(found, X, self._constants.helmert, out)
 
     def _forecasts(self, X: Any) -> Array:
         self._require_class()
@@ -323,7 +234,7 @@ class OnlineLogisticRegression(OnlineClassifier):
         for begin in range(0, len(block), at_once):
             some = slice(begin, min(begin + at_once, len(block)))
             self._forecast(block.rows(some, self._encoder.schema), said[some])
-        return said.take(self._slots.by_class(), axis=1)
+        return said.take(self._slot_of_class(), axis=1)
 
     def _require_class(self) -> None:
         if "state_" not in self.__dict__:  # check_is_fitted takes as long as the forecast
@@ -359,7 +270,7 @@ class OnlineLogisticRegression(OnlineClassifier):
         self._require_class()
         said = np.empty((1, self.state_.slots.size))
         self._forecast(row, said)
-        return said.take(self._slots.by_class(), axis=1)
+        return said.take(self._slot_of_class(), axis=1)
 
     # ------------------------------------------------------------------ regret
 
@@ -415,24 +326,3 @@ class OnlineLogisticRegression(OnlineClassifier):
         """A table of rows, classes, log loss, Brier score, calibration error, certificate and leading members."""
         check_is_fitted(self, "state_")
         return report.describe(self)
-
-
-class PartPlay:
-    """What `core.blocks.Block` is to learners of numbers: the rows of one call, and how many of them are learned."""
-
-    def __init__(self, learner: OnlineLogisticRegression, part: Part, out: Array) -> None:
-        self.learner, self.part, self.out = learner, part, out
-        self.n, self.weight = len(part.block), part.weight
-        self.at = 0
-
-    def learn_to(self, stop: int) -> None:
-        """Learn the next rows, up to `stop` of this call."""
-        for segment in self.part.segments(self.at, stop):
-            for rows in self.learner._learn_segment(segment, self.part, self.out):
-                self.at = rows
-
-    def results(self) -> tuple[Array, Array]:
-        """Logits and targets of all rows, columns in the order of `classes_`."""
-        columns = self.learner._slots.by_class()
-        targets = self.part.targets.rows(slice(0, len(self.out)), self.out.shape[1])
-        return self.out[:, columns], targets[:, columns]

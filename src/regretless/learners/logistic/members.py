@@ -46,9 +46,17 @@ class Members(NamedTuple):
 class Constants(NamedTuple):
     """What the kernels read besides the state. It changes only when a class or a column is added."""
 
-    members: Members
+    radii: Array  # these four as in `Members`
+    regularization: Array
+    newton: Array
+    rates: Array
     helmert: Array  # FOLKLORE's basis of logits; (0, 0) where it is not needed
     shares: bool  # whether the mixture tracks change
+
+    @property
+    def members(self) -> Members:
+        """The members alone."""
+        return Members(self.radii, self.regularization, self.newton, self.rates)
 
 
 def choose(width: int, n_classes: int, radii: object, forgetful: bool) -> Members:

@@ -5,7 +5,7 @@ Whatever is new is added at its row, not before, so the result does not depend o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -63,3 +63,31 @@ def read(rows: Any, y: Any, weight: Array, encoder: Encoder, slots: Slots, begun
     if bad.any():
         weight = np.where(bad, 0.0, weight)
     return Part(block, targets, bad, weight, slots.arrivals(targets, weight))
+
+
+class PartPlay:
+    """The rows of one call and how many of them are learned: what `core.blocks.Block` is to other learners."""
+
+    def __init__(
+        self,
+        part: Part,
+        out: Array,
+        learn: Callable[[Segment, Part, Array], Iterator[int]],
+        slot_of_class: Callable[[], np.ndarray],
+    ) -> None:
+        self.part, self.out = part, out  # out: log probabilities of every row, one column per slot; or no rows
+        self.learn, self.slot_of_class = learn, slot_of_class
+        self.n, self.weight = len(part.block), part.weight
+        self.at = 0
+
+    def learn_to(self, stop: int) -> None:
+        """Learn the next rows, up to `stop` of this call."""
+        for segment in self.part.segments(self.at, stop):
+            for rows in self.learn(segment, self.part, self.out):
+                self.at = rows
+
+    def results(self) -> tuple[Array, Array]:
+        """Log probabilities and targets of all rows, columns in the order of `classes_`."""
+        slots = self.slot_of_class()
+        targets = self.part.targets.rows(slice(0, len(self.out)), self.out.shape[1])
+        return self.out[:, slots], targets[:, slots]

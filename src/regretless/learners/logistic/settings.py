@@ -61,4 +61,4 @@ class Settings:
         """What the kernels read, for so many columns and classes; an error if the state would not fit into memory."""
         members = self.members(n_columns, n_classes)
         require_memory(n_columns, self.fit_intercept, n_classes, members)
-        return Constants(members, helmert(n_classes) if len(members.radii) else np.empty((0, 0)), self.tracks)
+        return Constants(*members, helmert(n_classes) if len(members.radii) else np.empty((0, 0)), self.tracks)

@@ -55,7 +55,7 @@ class Slots(NamedTuple):
 
     def by_class(self) -> np.ndarray:
         """The slot of each class, in the order of `classes_`."""
-        return self.places[: self.labels.classes.size].argsort()
+        return slot_of_class(self.places, self.labels.classes.size)
 
     def one_hot(self, label: Any) -> Array | None:
         """The label of one row as a block of label probabilities; None for a label never seen or for soft labels."""
@@ -64,7 +64,7 @@ class Slots(NamedTuple):
         except (KeyError, TypeError):
             return None
         found = np.zeros((1, self.places.size))
-        found[0, self.by_class()[k]] = 1.0
+        found[0, self.places.tolist().index(k)] = 1.0
         return found
 
     def read(self, y: Any, weight: Array) -> Targets:
@@ -137,6 +137,11 @@ class Slots(NamedTuple):
             f"slots are not the places of {taken.size} classes",
         )
         require(self.is_open or self.taken == self.places.size, "classes were declared, and one is not in the state")
+
+
+def slot_of_class(places: Array, n_classes: int) -> np.ndarray:
+    """The slot of each class, in the order of `classes_`, from `state_.slots`."""
+    return places[:n_classes].argsort()
 
 
 def first_labels(y: Any, declared: Any) -> tuple[Labels, bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -30,8 +29,7 @@ LARGEST_MARGIN = {  # radius |x| sqrt(weight)
 }
 
 
-@dataclass(frozen=True)
-class AggregatingConstants:
+class AggregatingConstants(NamedTuple):
     """The numbers the game is played with."""
 
     radius: float

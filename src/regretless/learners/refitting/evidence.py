@@ -14,6 +14,7 @@ the labels. Each integral is taken from its own centre, so a probability of 1e-3
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -112,6 +113,16 @@ def rule(f: Array, half: float) -> tuple[float, float]:
     return half * fine, half * error
 
 
+class Ray(NamedTuple):
+    """A ray through the posterior: at distance t its rows have the gaps Z + t C."""
+
+    Z: Array  # (n, K) gaps at the centre
+    C: Array  # (n, K) their change per unit of t
+    Y: Array  # (n, K) labels times weights
+    tops: Ints  # (n,) the leading class at the centre
+    leads: Array  # (n,) its probability
+
+
 @kernel
 def rays(X: Array, Y: Array, G: Array, U: Array, Z: Array, axes: Array, angles: Array) -> Array:
     """The integral of the posterior (1 at the centre U, of gaps Z) along the ray of each angle."""
@@ -129,7 +140,8 @@ def rays(X: Array, Y: Array, G: Array, U: Array, Z: Array, axes: Array, angles: 
         for j in range(size):
             a.reshape(-1)[j] = cos * axes[0, j] + (sin * axes[1, j] if size > 1 else 0.0)
         gaps(X, G, a, C)
-        found[m] = ray(Z, C, Y, tops, leads, chord(U.reshape(-1), a.reshape(-1)), size - 1, precision)
+        end = chord(U.reshape(-1), a.reshape(-1))
+        found[m] = integral(Ray(Z, C, Y, tops, leads), end, size - 1, precision)
     return found
 
 
@@ -143,54 +155,52 @@ def lead(z: Array, top: int) -> float:
 
 
 @kernel
-def ray(Z: Array, C: Array, Y: Array, tops: Ints, leads: Array, end: float, power: int, precision: float) -> float:
-    """The integral of t^power exp(-rise) over [0, end]."""
-    end = horizon(Z, C, Y, tops, leads, end)
+def integral(ray: Ray, end: float, power: int, precision: float) -> float:
+    """The integral of t^power exp(-rise) along the ray, over [0, end]."""
+    end = horizon(ray, end)
     if end <= 0.0:
         return 0.0
     low, high = np.empty(MOST_PANELS), np.empty(MOST_PANELS)
-    integral, error = np.empty(MOST_PANELS), np.empty(MOST_PANELS)
+    part, error = np.empty(MOST_PANELS), np.empty(MOST_PANELS)
     f = np.empty(NODES.size)
     low[0], high[0], low[1], high[1] = 0.0, 0.4 * end, 0.4 * end, end
     count = 2
     total = 0.0
     for i in range(count):
-        integral[i], error[i] = panel(Z, C, Y, tops, leads, low[i], high[i], power, f)
-        total += integral[i]
+        part[i], error[i] = panel(ray, low[i], high[i], power, f)
+        total += part[i]
     i = 0
     while i < count:
         if error[i] <= precision * total or count == MOST_PANELS:
             i += 1
             continue
-        total -= integral[i]
+        total -= part[i]
         middle = 0.5 * (low[i] + high[i])
         low[count], high[count], high[i] = middle, high[i], middle
         for j in (i, count):
-            integral[j], error[j] = panel(Z, C, Y, tops, leads, low[j], high[j], power, f)
-            total += integral[j]
+            part[j], error[j] = panel(ray, low[j], high[j], power, f)
+            total += part[j]
         count += 1
-    return integral[:count].sum()
+    return part[:count].sum()
 
 
 @kernel
-def panel(
-    Z: Array, C: Array, Y: Array, tops: Ints, leads: Array, low: float, high: float, power: int, f: Array
-) -> tuple[float, float]:
+def panel(ray: Ray, low: float, high: float, power: int, f: Array) -> tuple[float, float]:
     """The integral of t^power exp(-rise) over [low, high], and its error."""
     half = 0.5 * (high - low)
     for j in range(f.size):
         t = low + half * (1.0 + NODES[j])
-        f[j] = math.exp(-rise(Z, C, Y, tops, leads, t)) * (t if power == 1 else 1.0)
+        f[j] = math.exp(-rise(ray, t)) * (t if power == 1 else 1.0)
     return rule(f, half)
 
 
 @kernel
-def horizon(Z: Array, C: Array, Y: Array, tops: Ints, leads: Array, end: float) -> float:
+def horizon(ray: Ray, end: float) -> float:
     """Where exp(-rise) has fallen to e^-28 or a little less, or `end`."""
     low, high = 0.0, end
     t = min(9.0, end)  # right for a Gaussian
     for _ in range(200):
-        fall = rise(Z, C, Y, tops, leads, t)
+        fall = rise(ray, t)
         if fall < DEEP:
             low = t
         else:
@@ -207,12 +217,13 @@ def horizon(Z: Array, C: Array, Y: Array, tops: Ints, leads: Array, end: float) 
 
 
 @kernel
-def rise(Z: Array, C: Array, Y: Array, tops: Ints, leads: Array, t: float) -> float:
+def rise(ray: Ray, t: float) -> float:
     """The losses of gaps Z + t C less those of gaps Z: row by row, so that nothing large cancels.
 
     A loss is sum_k y_k (z_top - z_k) - mass log(probability of top). While the leading class stays, the first changes
     by t times differences of C. Logarithms are taken of products, where weights are 1.
     """
+    Z, C, Y, tops, leads = ray
     n, K = Z.shape
     total, product = 0.0, 1.0
     for i in range(n):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from regretless.learners.first_order.linear import (
     suffer,
 )
 from regretless.theory.domains import Box, Competition, Domain, RowBall, WholeSpace
-from regretless.theory.losses import LINEAR, Loss
+from regretless.theory.losses import LINEAR
 
 
 class LeaderState(NamedTuple):
@@ -34,11 +33,10 @@ class LeaderState(NamedTuple):
     tally: Array  # see tally.py and linear.py
 
 
-@dataclass(frozen=True)
-class LeaderConstants:
-    """What the game is played with."""
+class LeaderConstants(NamedTuple):
+    """The loss, by its code, and the set of weights."""
 
-    loss: Loss
+    loss: int
     domain: Domain
 
 
@@ -96,7 +94,7 @@ class FollowTheLeader(LinearLearner):
                 f"domain={self.domain!r}: a linear function has a leader on a bounded set alone; choose Box, Ball, "
                 "Simplex, SubSimplex or Octahedron of regretless.domains."
             )
-        return LeaderConstants(self._chosen_loss(n_classes), self.domain)
+        return LeaderConstants(LINEAR, self.domain)
 
     def _start(self, n_features: int, n_classes: int) -> LeaderState:
         table = np.zeros((n_features, 2, 1))
@@ -119,11 +117,11 @@ class FollowTheLeader(LinearLearner):
             "row. regret_certificate() is its regret so far; FTRL, OGD and MirrorDescent have bounds."
         )
 
-    def _learn(self, part: Entries, Y: Array, weight: Array, out: Array) -> None:
+    def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
         table, tally = self.state_
         w, gradients = table[:, WEIGHTS], table[:, GRADIENTS]
         z, s, room = np.empty(1), np.empty(1), np.empty(1)
-        indptr, indices, data = part
+        indptr, indices, data = rows
         for t in range(indptr.size - 1):
             first, last = indptr[t], indptr[t + 1]
             square = scores(w, indices, data, first, last, z)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -38,8 +37,7 @@ class FTRLState(NamedTuple):
     tally: Array  # rows, those of weight not 1, loss, excess, largest |x|, largest scale, gap
 
 
-@dataclass(frozen=True)
-class FTRLConstants:
+class FTRLConstants(NamedTuple):
     """The numbers the kernels read."""
 
     regularization: float

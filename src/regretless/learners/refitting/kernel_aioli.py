@@ -376,10 +376,10 @@ class KernelAIOLI(SurrogateClassifier):
             features = self._features(state, X, np.zeros(X.shape[0]))
             aioli.forecast_block(SurrogateState(state.P, state.w, state.tally), features, c.of_aioli, out)
             return
-        h = np.empty(state.alpha.size)
+        learned, h = Expansion(state.roots, state.triangle, state.alpha), np.empty(state.alpha.size)
         for t, square in enumerate(c.kernel.squares(X)):
             k = c.kernel.against(state.X, X[t])
-            forecast(state.triangle, state.roots, state.alpha, k, square, c.regularization, c.virtual_weight, h, out[t])
+            forecast(learned, k, square, c.regularization, c.virtual_weight, h, out[t])
 
     def _run_exactly(self, state: ExactState, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
@@ -388,10 +388,10 @@ class KernelAIOLI(SurrogateClassifier):
         room = n + int(np.count_nonzero(weight))
         rows, roots, alpha = (extended(array, room) for array in (state.X, state.roots, state.alpha))
         triangle, tally = extended(state.triangle, room * (room + 1) // 2), state.tally.copy()
-        h = np.empty(room)
+        learned, h = Expansion(roots, triangle, alpha), np.empty(room)
         for t, square in enumerate(c.kernel.squares(X)):
             k = c.kernel.against(rows[:n], X[t])
-            m, q, margin, T = forecast(triangle, roots, alpha, k, square, lam, a, h, out[t])
+            m, q, margin, T = forecast(learned, k, square, lam, a, h, out[t])
             if weight[t] == 0.0:
                 continue
             size = math.sqrt(square)
@@ -401,7 +401,7 @@ class KernelAIOLI(SurrogateClassifier):
             rows[n] = X[t]
             bend, step, growth, terms = aioli.lengths(q, a, T, y, kap, weight[t])
             # a variance that is but rounding teaches nothing; its mass counts, so that no promise is made from then on
-            update(triangle, roots, alpha, h, n, q, lam, bend if q > 0.0 else 0.0, step if q > 0.0 else 0.0)
+            update(learned, h, n, q, lam, bend if q > 0.0 else 0.0, step if q > 0.0 else 0.0)
             record(tally, weight[t], weight[t] * loss, growth, size)
             charge(tally, bend * square / lam, step * step * q, weight[t] * (aioli.LOG_2 + abs(m)) + terms)
             n += 1
@@ -448,14 +448,23 @@ def extended(array: Array, size: int) -> Array:
     return longer
 
 
+class Expansion(NamedTuple):
+    """What the exact form has learned of the rows, by kernel values alone: see `ExactState`."""
+
+    roots: Array
+    triangle: Array
+    alpha: Array
+
+
 @kernel
 def forecast(
-    triangle: Array, roots: Array, alpha: Array, k: Array, square: float, lam: float, a: float, h: Array, out: Array
+    learned: Expansion, k: Array, square: float, lam: float, a: float, h: Array, out: Array
 ) -> tuple[float, float, float, float]:
     """The logits of a row with kernel values k; returns m, q, the margin and the tanh of its half, and fills h.
 
     With L L^T = lam I + s K s, h = L^{-1} s k: k^T (K + lam / c)^{-1} k = |h|^2.
     """
+    roots, triangle, alpha = learned
     n = k.size
     first = 0
     for i in range(n):
@@ -472,13 +481,12 @@ def forecast(
 
 
 @kernel
-def update(
-    triangle: Array, roots: Array, alpha: Array, h: Array, n: int, q: float, lam: float, c: float, step: float
-) -> None:
+def update(learned: Expansion, h: Array, n: int, q: float, lam: float, c: float, step: float) -> None:
     """Add row n, of curvature c, to the factor, and move the leader by `step` along it.
 
     The new row of L is (s h, sqrt(lam (1 + c q))), and P phi = (phi - sum_i s_i (L^{-T} h)_i phi_i) / lam.
     """
+    roots, triangle, alpha = learned
     first = n * (n + 1) // 2
     roots[n] = math.sqrt(c)
     for i in range(n):

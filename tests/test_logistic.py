@@ -1,12 +1,10 @@
-"""OnlineLogisticRegression: against its definition, and against the traps that streams set."""
+"""OnlineLogisticRegression against its definition, and on streams that are hard to read or to learn."""
 
 from __future__ import annotations
 
 import math
 import pickle
-import time
 import tracemalloc
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,85 +12,18 @@ import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import log_softmax, logsumexp
 from sklearn.exceptions import NotFittedError
 
 import regretless
 from learners import assert_same_state, standardised, through_file
-from regretless import AIOLI, FOLKLORE, BadRow, NoBound, OnlineLogisticRegression
+from logistic_reference import adagrad_member, certified_member, mixture, newton_member, some_rows
+from regretless import BadRow, NoBound, OnlineLogisticRegression
 from regretless.core.errors import TooLarge
-from regretless.core.tally import ROWS
-from regretless.learners.logistic.members import ADAGRAD, BUDGET, FORGETFUL, HALF_LIVES, NEWTON, RADII, choose
-from regretless.learners.logistic.newton import settle
-from regretless.learners.logistic.scaling import rescale
+from regretless.learners.logistic.members import ADAGRAD, FORGETFUL, HALF_LIVES, NEWTON, RADII
 from regretless.streams import adversarial
 
-# ---------------------------------------------------------------------- members and mixture, from their definitions
-
-
-def newton_member(
-    Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, kappa: float, lam: float, rho: float = 1.0
-) -> np.ndarray:
-    """Implicit steps, with matrices that are inverted anew each row."""
-    n, K = Y.shape
-    d = Z.shape[1]
-    A, W, out = np.tile(lam * np.eye(d), (K, 1, 1)), np.zeros((K, d)), np.empty((n, K))
-    for t in range(n):
-        x = Z[t]
-        if rho < 1.0:
-            A = np.linalg.inv(rho * np.linalg.inv(A) + (1 - rho) / lam * np.eye(d))
-        v = np.linalg.solve(A, np.tile(x[:, None], (K, 1, 1)))[:, :, 0]
-        m, q = W @ x, v @ x
-        out[t] = m
-        z = m.copy()
-        for _ in range(200):  # Newton on the residual; the damping is that of a Lipschitz constant 1
-            p = softmax(z)
-            J = np.eye(K) + weight[t] * q[:, None] * (np.diag(p) - np.outer(p, p))
-            step = np.linalg.solve(J, z - m - weight[t] * q * (Y[t] - p))
-            z -= step / (1.0 + np.abs(step).max())
-        p = softmax(z)
-        W += weight[t] * (Y[t] - p)[:, None] * v
-        A += weight[t] * kappa * (p * (1 - p))[:, None, None] * np.outer(x, x)
-    return out
-
-
-def adagrad_member(Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, eta: float) -> np.ndarray:
-    K, d = Y.shape[1], Z.shape[1]
-    W, squares, out = np.zeros((K, d)), np.zeros((K, d)), np.empty(Y.shape)
-    for t in range(len(Z)):
-        out[t] = W @ Z[t]
-        g = weight[t] * np.outer(softmax(out[t]) - Y[t], Z[t])
-        squares += g**2
-        W -= eta * g / np.sqrt(np.where(squares > 0, squares, 1.0))
-    return out
-
-
-def certified_member(Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, radius: float) -> np.ndarray:
-    learner: Any = FOLKLORE(radius=radius, regularization=0.5 / radius**2)
-    if Y.shape[1] == 2:
-        learner = AIOLI(radius=2 * radius, regularization=0.25 / radius**2, virtual_weight=0.5)
-    return np.log(learner.predict_then_learn(Z, Y, sample_weight=weight))
-
-
-def mixture(members: list[np.ndarray], Y: np.ndarray, weight: np.ndarray, shares: bool) -> np.ndarray:
-    log_p = np.array([log_softmax(logits, axis=1) for logits in members])
-    N, n, _ = log_p.shape
-    log_weight, rows, out = np.full(N, -math.log(N)), 0, np.empty(Y.shape)
-    for t in range(n):
-        out[t] = logsumexp(log_weight[:, None] + log_p[:, t], axis=0)
-        log_weight = log_weight + weight[t] * log_p[:, t] @ Y[t]
-        log_weight -= logsumexp(log_weight)
-        rows += weight[t] > 0
-        if shares and weight[t] > 0:
-            log_weight = np.log((1 - 1 / (rows + 1)) * np.exp(log_weight) + 1 / (rows + 1) / N)
-    return np.exp(out)
-
-
-def some_rows(n: int, d: int, K: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng([seed, n, d, K])
-    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-3, 3, size=d) + rng.normal(size=d)
-    z = (X - X.mean(axis=0)) / X.std(axis=0) @ rng.normal(size=(d, K)) * 2
-    return X, np.argmax(z + rng.gumbel(size=z.shape), axis=1)
+# ---------------------------------------------------------------------- members and mixture
 
 
 @pytest.mark.parametrize("K", [2, 3])
@@ -118,18 +49,6 @@ def test_the_forecast_is_the_mixture_of_its_members(K: int, drift: str) -> None:
     assert learner.weights_.sum() == pytest.approx(1.0)
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.integers(3, 8), st.floats(-8.0, 8.0), st.floats(-3.0, 3.0), st.integers(0, 2**32 - 1))
-def test_an_implicit_step_settles(K: int, size: float, doubt: float, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    m, q = 10.0 ** (size / 4) * rng.normal(size=K), 10.0 ** rng.uniform(-3, doubt + 1e-3, size=K)
-    y = rng.dirichlet(np.full(K, 0.2))
-    z, p = np.empty(K), np.empty(K)
-    settle(m, q, 1.5, y, z, p)
-    residual = z - m - 1.5 * q * (y - softmax(z))
-    assert np.abs(residual).max() <= 1e-9 * (1 + np.abs(m).max() + q.max())
-
-
 @settings(max_examples=25, deadline=None)
 @given(st.integers(2, 4), st.integers(1, 60), st.integers(0, 2**32 - 1), st.sampled_from(["none", "track"]))
 def test_never_worse_than_the_best_member_by_more_than_mixing_costs(K: int, n: int, seed: int, drift: str) -> None:
@@ -138,20 +57,6 @@ def test_never_worse_than_the_best_member_by_more_than_mixing_costs(K: int, n: i
     learner = OnlineLogisticRegression(drift=drift).partial_fit(X, y, classes=range(K))
     cost = math.log(learner.weights_.size) + (math.log(n + 1) if drift == "track" else 0.0)
     assert learner.total_loss_ <= learner.state_.losses.min() + cost + 1e-9
-
-
-def test_there_are_as_many_members_as_time_allows() -> None:
-    assert len(choose(20, 2, "auto", False).newton) == len(NEWTON)
-    assert len(choose(65, 10, "auto", False).radii) == 1
-    wide = choose(3000, 2, "auto", False)
-    assert len(wide.newton) == len(wide.radii) == 0
-    assert len(wide.rates) == len(ADAGRAD)
-    for width in (5, 30, 100, 300):
-        for K in (2, 3, 10, 30):
-            few, many = choose(width, K + 1, "auto", True), choose(width, K, "auto", True)
-            assert np.array_equal(few.newton, many.newton[: len(few.newton)])
-            assert np.array_equal(few.radii, many.radii[: len(few.radii)])
-            assert len(few.newton) * (K + 1) * width**2 <= BUDGET
 
 
 def test_wide_rows_are_learned_without_matrices() -> None:
@@ -218,23 +123,6 @@ def test_tiny_and_huge_spreads_do_not_poison() -> None:
     for power in (-1060, -1000, -600, -450, -300, 400):  # below -1022 a number has few digits
         found = OnlineLogisticRegression().predict_then_learn(np.ldexp(X, power), y)
         np.testing.assert_allclose(found, plain, rtol=0.0, atol=0.01 if power < -1000 else 0.0)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=20))
-def test_sums_of_squares_of_any_size(values: list[float]) -> None:
-    """Against numbers without bounds."""
-    moments, out = np.zeros((3, 1)), np.empty((1, 1))
-    for t, value in enumerate(values):
-        before = [Fraction(x) for x in values[:t]]
-        rescale(moments, np.array([[value]]), np.ones(1), out)
-        away = Fraction(value) - sum(before) / max(t, 1)
-        square = sum((x - sum(before) / t) ** 2 for x in before) + away**2 * Fraction(t, t + 1)
-        z = 0.0 if square == 0 else math.copysign(math.sqrt(away**2 * t / square), away)
-        rounding = 1e-15 * t * float(max(map(abs, map(Fraction, values[: t + 1])))) + 1e-321
-        if abs(away) > 1e6 * Fraction(rounding):
-            assert out[0, 0] == pytest.approx(min(max(z, -4.0), 4.0), rel=1e-5)
-        assert abs(out[0, 0]) <= 4.0
 
 
 def test_a_feature_of_scale_1e6_with_noisy_labels_stays_near_the_middle() -> None:
@@ -380,7 +268,7 @@ def test_missing_values(missing: str) -> None:
     moments = learner.state_.moments
     np.testing.assert_allclose(moments[1, :3], np.nanmean(spoilt, axis=0), rtol=1e-9)
     assert -np.log(p[np.arange(400), y]).mean() < 0.68
-    assert learner._reader.width == (6 if missing == "indicator" else 3)
+    assert learner._encoder.width == (6 if missing == "indicator" else 3)
 
 
 def test_that_a_value_is_missing_may_tell_something() -> None:
@@ -452,7 +340,7 @@ def test_categories_met_later_are_as_if_always_known() -> None:
         np.testing.assert_allclose(found, expected, atol=1e-9)
     few = OnlineLogisticRegression(max_categories=2)
     few.partial_fit(rows, y)
-    assert few._reader.width == 4
+    assert few._encoder.width == 4
 
 
 def test_members_are_dropped_at_the_row_that_makes_them_too_dear() -> None:
@@ -476,8 +364,8 @@ def test_a_column_may_begin_with_a_missing_value(missing: str, tmp_path: Any) ->
     learner.learn_one({"a": 2.0, "b": "text", "c": math.nan}, "y")
     learner.learn_one({"a": 0.5, "b": "other", "c": 7.0}, "x")
     again = through_file(learner, tmp_path)
-    assert again._reader == learner._reader
-    assert learner._reader.kinds == ("number", "category", "number")
+    assert again._encoder == learner._encoder
+    assert learner.column_kinds_ == ("number", "category", "number")
     for either in (learner, again):
         either.learn_one({"a": 0.5, "b": None, "c": 8.0}, "x")
     assert_same_state(learner, again)
@@ -491,8 +379,8 @@ def test_rows_that_are_not_learned_bring_nothing() -> None:
     learner.partial_fit(rows, ["x", "y", "x", "z"], sample_weight=[1.0, 0.0, 1.0, 1.0])
     alone = OnlineLogisticRegression(on_bad_row="skip", max_categories=2)
     alone.partial_fit([rows[0], rows[3]], ["x", "z"])
-    assert learner._reader == alone._reader
-    assert [category for _, category in learner._reader.levels] == ["p", "s"]
+    assert learner._encoder == alone._encoder
+    assert [category for _, category in learner._encoder.schema.levels] == ["p", "s"]
     assert_same_state(learner, alone)
 
 
@@ -504,20 +392,24 @@ def test_what_is_no_number_is_refused_by_name() -> None:
             learner.learn_one({"a": 1.0, "b": value}, 1)
 
 
-def test_many_keys_cost_little_more_than_an_array() -> None:
-    d = 3000
+def test_many_keys_are_the_columns_of_an_array() -> None:
+    d = 300
     X, y = np.random.default_rng(0).normal(size=(40, d)), np.arange(40) % 2
     names = [f"key {j}" for j in range(d)]
     rows = [dict(zip(names, x.tolist(), strict=True)) for x in X]
     of_arrays, of_rows = OnlineLogisticRegression().fit(X[:2], y[:2]), OnlineLogisticRegression().fit(rows[:2], y[:2])
-    times: tuple[list[float], list[float]] = [], []
     for t in range(2, 40):
-        for learner, row, took in ((of_arrays, X[t], times[0]), (of_rows, rows[t], times[1])):
-            began = time.perf_counter()
-            learner.learn_one(row, y[t])
-            took.append(time.perf_counter() - began)
+        of_arrays.learn_one(X[t], y[t])
+        of_rows.learn_one(rows[t], y[t])
     assert np.array_equal(of_arrays.predict_proba(X), of_rows.predict_proba(rows))
-    assert min(times[1]) < 10 * min(times[0])
+    assert_same_state(of_arrays, of_rows)
+
+
+def test_the_kinds_of_columns() -> None:
+    learner = OnlineLogisticRegression(missing="mean")
+    assert not hasattr(learner, "column_kinds_")
+    learner.learn_one({"a": 1.0, "b": "text", "c": None}, "x")
+    assert learner.column_kinds_ == ("number", "category", "unknown")
 
 
 def peak_memory(work: Any) -> int:
@@ -591,17 +483,6 @@ def test_regret_is_small_and_promised() -> None:
     trace = regretless.play(OnlineLogisticRegression(), X, y, progress=False)
     assert trace.regret[-1].high <= trace.certificate[-1] <= trace.bound[-1]
     assert trace.regret[-1].high < 50.0
-
-
-def test_the_report_says_it_all() -> None:
-    X, y = some_rows(300, 4, 3)
-    learner = OnlineLogisticRegression(on_bad_row="skip").fit(X, y)
-    learner.learn_one([np.inf] * 4, 1)
-    text = learner.report()
-    for word in ("300 (and 1 bad)", "3 (0, 1, 2)", "log loss a row", "Brier", "calibration", "regret", "Newton"):
-        assert word in text
-    assert learner.state_.scores[0] == learner.state_.tally[ROWS] == 300
-    assert f"{learner.total_loss_ / 300:.4f}" in text
 
 
 def test_it_may_be_a_member_itself(tmp_path: Any) -> None:

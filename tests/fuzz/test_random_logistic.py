@@ -1,4 +1,4 @@
-"""Random games of OnlineLogisticRegression and OnlineBoosting: cuts, rows that teach nothing, features of any scale."""
+"""Random runs of OnlineLogisticRegression and OnlineBoosting: cuts, rows that add nothing, features of any scale."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Game:
 
 
 def assert_alike(a: OnlineLogisticRegression, b: OnlineLogisticRegression) -> None:
-    assert a._reader == b._reader
+    assert a._encoder == b._encoder
     assert a.classes_.tolist() == b.classes_.tolist()
     for name, left, right in zip(a.state_._fields, a.state_, b.state_, strict=True):
         assert np.isfinite(left).all(), name

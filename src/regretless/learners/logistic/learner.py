@@ -1,0 +1,115 @@
+"""GrowingClassifier: how OnlineLogisticRegression learns checked rows, and how its state grows meanwhile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from regretless.core.blocks import BLOCK
+from regretless.core.interrupts import listen, stretches
+from regretless.core.learner import OnlineClassifier
+from regretless.core.tally import LOSS, ROWS
+from regretless.core.types import Array
+from regretless.learners.logistic import state
+from regretless.learners.logistic.encoder import Encoder
+from regretless.learners.logistic.game import ENTRIES, run
+from regretless.learners.logistic.members import Constants
+from regretless.learners.logistic.mixing import reserve, write_forecasts
+from regretless.learners.logistic.schema import Schema
+from regretless.learners.logistic.segments import Part, Segment
+from regretless.learners.logistic.settings import Settings
+from regretless.learners.logistic.slots import Slots, slot_of_class
+from regretless.learners.logistic.state import LogisticState
+
+
+class GrowingClassifier(OnlineClassifier):
+    """A classifier whose state gets columns and classes at the rows in which they appear."""
+
+    state_: LogisticState
+    bad_rows_: int
+    _constants: Constants
+    _settings: Settings
+    _encoder: Encoder
+    _open: bool  # whether labels never seen may come
+    _learned = ("_settings", "_encoder", "_open")
+    _reads_tables = True
+    _fewest_classes = 0
+
+    @property
+    def _n_classes(self) -> int:  # type: ignore[override]
+        """The number of slots: the classes so far, and at least two."""
+        return max(2, int(self.classes_.size))
+
+    @property
+    def _slots(self) -> Slots:
+        return Slots(self._labels, self.state_.slots, self._open)
+
+    def _slot_of_class(self) -> np.ndarray:
+        return slot_of_class(self.state_.slots, self.classes_.size)
+
+    def _learn_segment(self, segment: Segment, part: Part, out: Array) -> Iterator[int]:
+        """Learn a segment; `out` gets the log probabilities, one column per slot, unless it has no rows.
+
+        Yields the number of rows of the part that are learned, wherever the learner is whole.
+        """
+        if segment.schema is not None:
+            self._widen(segment.schema)
+        start, stop = segment.rows.start, segment.rows.stop
+        if segment.new_label:
+            self._meet_label(segment.rows, part, out)
+            yield stop
+            listen()
+            return
+        for begin in range(start, stop, at_once := self._rows_at_once()):
+            for some in stretches(min(at_once, stop - begin)):
+                self._run_rows(slice(begin + some.start, begin + some.stop), part, out)
+                yield begin + some.stop
+
+    def _rows_at_once(self) -> int:
+        """How many rows are encoded at a time, which bounds the memory that they take."""
+        return max(1, min(BLOCK, ENTRIES // max(self._encoder.width, self.state_.slots.size)))
+
+    def _meet_label(self, row: slice, part: Part, out: Array) -> None:
+        """Play a row in which a label appears for the first time."""
+        taken, kept_for_it = self._slots.taken, reserve(float(self.state_.tally[ROWS]))
+        if taken >= 2:
+            self._add_slot(part.block.rows(row, self._encoder.schema))
+        self._meet_classes(self._slots.with_label(part.arrivals[row.start]))
+        self._run_rows(row, part, out, named=max(2, taken))
+        if taken >= 2:
+            self.state_.tally[LOSS] -= part.weight[row.start] * math.log(kept_for_it)
+
+    def _run_rows(self, some: slice, part: Part, out: Array, named: int | None = None) -> None:
+        """Play some rows. Where their label is new, `named` slots could have a class when they were forecast."""
+        K, before, weight = self.state_.slots.size, float(self.state_.tally[ROWS]), part.weight[some]
+        said, table = np.empty((len(weight), K)), part.block.rows(some, self._encoder.schema)
+        self._run_slots(table, part.targets.rows(some, K), weight, said, self._reserves and named is None)
+        self.bad_rows_ += int(np.count_nonzero(part.bad[some]))
+        if len(out):
+            write_forecasts(said, named or K, before, weight, out[some])
+
+    @property
+    def _reserves(self) -> bool:
+        """Whether a row keeps some probability for labels never seen."""
+        return self._open and self.classes_.size >= 2
+
+    def _run_slots(self, table: Array, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
+        run(tuple(self.state_), table, Y, weight, tuple(self._constants), reserves, out)
+
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        self._run_slots(X, Y, weight, out, reserves=False)
+
+    def _add_slot(self, row: Array) -> None:
+        """Add a class that appears in this row."""
+        before, after = self._constants, self._settings.constants(self._encoder.width, self.state_.slots.size + 1)
+        self.state_ = state.add_class(self.state_, before.members, after.members, row)
+        self._constants = after
+
+    def _widen(self, schema: Schema) -> None:
+        """Add the columns of a grown schema."""
+        before, after = self._constants, self._settings.constants(schema.width, self.state_.slots.size)
+        seen = schema.rows_seen(self._encoder.schema, float(self.state_.tally[ROWS]))
+        self.state_ = state.add_columns(self.state_, before.members, after.members, schema.width, seen)
+        self._constants, self._encoder = after, self._encoder.with_schema(schema)

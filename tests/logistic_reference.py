@@ -1,0 +1,76 @@
+"""OnlineLogisticRegression's members and mixture, written from their definitions, and a stream to try them on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import log_softmax, logsumexp, softmax
+
+from regretless import AIOLI, FOLKLORE
+
+
+def newton_member(
+    Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, kappa: float, lam: float, rho: float = 1.0
+) -> np.ndarray:
+    """Implicit steps, with matrices that are inverted at every row."""
+    n, K = Y.shape
+    d = Z.shape[1]
+    A, W, out = np.tile(lam * np.eye(d), (K, 1, 1)), np.zeros((K, d)), np.empty((n, K))
+    for t in range(n):
+        x = Z[t]
+        if rho < 1.0:
+            A = np.linalg.inv(rho * np.linalg.inv(A) + (1 - rho) / lam * np.eye(d))
+        v = np.linalg.solve(A, np.tile(x[:, None], (K, 1, 1)))[:, :, 0]
+        m, q = W @ x, v @ x
+        out[t] = m
+        z = m.copy()
+        for _ in range(200):  # Newton on the residual; the damping is that of a Lipschitz constant 1
+            p = softmax(z)
+            J = np.eye(K) + weight[t] * q[:, None] * (np.diag(p) - np.outer(p, p))
+            step = np.linalg.solve(J, z - m - weight[t] * q * (Y[t] - p))
+            z -= step / (1.0 + np.abs(step).max())
+        p = softmax(z)
+        W += weight[t] * (Y[t] - p)[:, None] * v
+        A += weight[t] * kappa * (p * (1 - p))[:, None, None] * np.outer(x, x)
+    return out
+
+
+def adagrad_member(Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, eta: float) -> np.ndarray:
+    K, d = Y.shape[1], Z.shape[1]
+    W, squares, out = np.zeros((K, d)), np.zeros((K, d)), np.empty(Y.shape)
+    for t in range(len(Z)):
+        out[t] = W @ Z[t]
+        g = weight[t] * np.outer(softmax(out[t]) - Y[t], Z[t])
+        squares += g**2
+        W -= eta * g / np.sqrt(np.where(squares > 0, squares, 1.0))
+    return out
+
+
+def certified_member(Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, radius: float) -> np.ndarray:
+    learner: Any = FOLKLORE(radius=radius, regularization=0.5 / radius**2)
+    if Y.shape[1] == 2:
+        learner = AIOLI(radius=2 * radius, regularization=0.25 / radius**2, virtual_weight=0.5)
+    return np.log(learner.predict_then_learn(Z, Y, sample_weight=weight))
+
+
+def mixture(members: list[np.ndarray], Y: np.ndarray, weight: np.ndarray, shares: bool) -> np.ndarray:
+    log_p = np.array([log_softmax(logits, axis=1) for logits in members])
+    N, n, _ = log_p.shape
+    log_weight, rows, out = np.full(N, -math.log(N)), 0, np.empty(Y.shape)
+    for t in range(n):
+        out[t] = logsumexp(log_weight[:, None] + log_p[:, t], axis=0)
+        log_weight = log_weight + weight[t] * log_p[:, t] @ Y[t]
+        log_weight -= logsumexp(log_weight)
+        rows += weight[t] > 0
+        if shares and weight[t] > 0:
+            log_weight = np.log((1 - 1 / (rows + 1)) * np.exp(log_weight) + 1 / (rows + 1) / N)
+    return np.exp(out)
+
+
+def some_rows(n: int, d: int, K: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([seed, n, d, K])
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-3, 3, size=d) + rng.normal(size=d)
+    z = (X - X.mean(axis=0)) / X.std(axis=0) @ rng.normal(size=(d, K)) * 2
+    return X, np.argmax(z + rng.gumbel(size=z.shape), axis=1)
