@@ -256,7 +256,7 @@ def test_a_target_beyond_the_largest_is_refused(entry: Entry) -> None:
 @learners_that(lambda entry: not entry.classifies)
 def test_numbers_have_no_classes(entry: Entry) -> None:
     learner = entry.new()
-    with pytest.raises(ValueError, match="(takes no|does not accept) classes"):
+    with pytest.raises(ValueError, match=r"(takes no|does not accept) classes"):
         learner.partial_fit(*entry.stream(), classes=[0, 1])
     assert contents(learner) == params(entry.learner)
     assert not hasattr(learner.partial_fit(*entry.stream()), "classes_")
