@@ -9,10 +9,10 @@ import numpy as np
 
 from regretless.core.learner import OnlineLearner
 from regretless.evaluate.recipe import learner_of
-from regretless.learners.first_order.aggregation import MirrorDescentAggregator
+from regretless.learners.first_order.aggregator import MirrorDescentAggregator
 from regretless.learners.first_order.base_functions import stumps
-from regretless.learners.first_order.eg import ExponentiatedGradient
-from regretless.learners.first_order.ftrl import LinearizedFTRL
+from regretless.learners.first_order.exponentiated_gradient import ExponentiatedGradient
+from regretless.learners.first_order.linearized_ftrl import LinearizedFTRL
 from regretless.learners.first_order.mirror_descent import MirrorDescent
 from regretless.learners.first_order.ogd import OGD
 from regretless.learners.first_order.perceptron import Perceptron
