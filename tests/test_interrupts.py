@@ -23,7 +23,7 @@ from regretless import (
 )
 from regretless.core.interrupts import uninterrupted
 from regretless.core.learner import OnlineLearner
-from regretless.learners.refitting.history import RememberingClassifier
+from regretless.learners.refitting.remembering import RememberingClassifier
 from regretless.learners.second_order import panels
 
 

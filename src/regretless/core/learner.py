@@ -79,6 +79,11 @@ class OnlineLearner(Stored):
         check_is_fitted(self, "state_")
         return float(self.state_.tally[LOSS])
 
+    @property
+    def _settings(self) -> Any:
+        """The constants of the game in play; before the first row the learner, whose parameters have the same names."""
+        return self.__dict__.get("_constants", self)
+
     def _aside(self) -> dict[str, Any]:
         """Data that a model file stores in addition to parameters, classes and state, as JSON."""
         return {"parts": self._parts} if self._parts > 1 else {}
