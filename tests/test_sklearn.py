@@ -98,7 +98,7 @@ def expected_failures(estimator: Any) -> dict[str, str]:
         failures["check_regressors_train"] = LINEAR
     if is_regressor(estimator) and isinstance(estimator, LinearizedFTRL):
         failures["check_regressors_train"] = RATE
-    if is_regressor(estimator) and isinstance(estimator, ExponentiatedGradient | MirrorDescentAggregator):
+    if is_regressor(estimator) and isinstance(estimator, MirrorDescentAggregator):
         failures["check_regressors_train"] = WIDE_BOUND
     return failures
 
