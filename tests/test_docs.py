@@ -34,8 +34,9 @@ def blocks_of(page):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=str)
 def test_code_blocks(page, tmp_path, monkeypatch):
+    blocks = blocks_of(page)
     monkeypatch.chdir(tmp_path)
-    for block in blocks_of(page):
+    for block in blocks:
         code = compile(block, str(page), "exec")
         if page.parent.name != "learners":  # those are the examples of docstrings, which `test_docstrings` runs
             exec(code, {})
