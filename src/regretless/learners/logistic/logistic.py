@@ -26,6 +26,7 @@ from regretless.learners.logistic.segments import Part, PartPlay, read
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.slots import first_labels, require_few
 from regretless.learners.logistic.state import LogisticState
+from regretless.theory import bounds
 from regretless.theory.domains import Competition
 
 
@@ -299,7 +300,8 @@ class OnlineLogisticRegression(GrowingClassifier):
     def regret_bound(self, n: int | None = None) -> float:
         """AIOLI's theorem on the rescaled rows plus the cost of mixing; for two classes."""
         check_is_fitted(self, "state_")
-        return regret.bound(self.state_, self._constants, n, self._open)
+        theorem = regret.theorem(self.state_, self._constants, n)
+        return bounds.aioli(**theorem) + regret.mixing_cost(theorem["n"], self._constants, self._open)
 
     # ------------------------------------------------------------------ inspection
 
