@@ -115,7 +115,7 @@ class Entry:
     @property
     def remembers(self) -> bool:
         """Whether a row costs more the more there were, so that streams of it are short."""
-        return bool(self.learner._growing) and getattr(self.learner, "approximation", "exact") == "exact"
+        return bool(self.learner.grows) and getattr(self.learner, "approximation", "exact") == "exact"
 
     @property
     def slow(self) -> bool:

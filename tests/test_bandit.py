@@ -713,7 +713,7 @@ def test_comparators_see_rows_as_the_base_does() -> None:
     base = KernelAIOLI(radius=2.0, approximation="random-features", budget=8)
     learner = BanditMulticlass(base, n_classes=2, exploration=0.5)
     trace = play_bandit(learner, X, y, checkpoints=[60], progress=False)
-    sight = learner.estimator_._for_comparators(X)
+    sight = learner.estimator_.for_comparators(X)
     competition = learner.competes_with
     best = best_in_hindsight(sight, y, loss=competition.loss, domain=competition.domain, classes=[0, 1])
     assert trace.relative_mistakes[-1] == pytest.approx(trace.mistakes[-1] - best.loss, abs=1e-6)

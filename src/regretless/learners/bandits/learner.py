@@ -209,7 +209,7 @@ class BanditLearner(Stored):
     def _begin(self, n_features: int) -> None:
         self._seed = validate.whole("random_state", self.random_state, 0)
         self._constants = self._prepare(n_features, self._n_classes)
-        self._played_with = self.get_params(deep=False)
+        self.params_ = self.get_params(deep=False)
         self.state_ = self._start(n_features, self._n_classes)
 
     # ------------------------------------------------------------------ files
@@ -244,17 +244,13 @@ class BanditReduction(BanditLearner):
     estimator: OnlineClassifier
     estimator_: OnlineClassifier
     state_: BanditState
-    _holds = {"estimator": "estimator_"}
+    holds = {"estimator": "estimator_"}
 
     def _fresh(self, given: Any, n_features: int) -> Any:
         """A clone of a learner, ready for its first row."""
         if not isinstance(given, OnlineClassifier) or getattr(given, "_regresses", False):
             raise ValueError(f"estimator={given!r}: give a classifier of regretless, such as FOLKLORE().")
-        base = clone(given)
-        base.n_features_in_ = n_features
-        base._meet_classes(self._labels)
-        base._begin(n_features)
-        return base
+        return clone(given)._begin_like(self, self._labels)
 
     def _start(self, n_features: int, n_classes: int) -> BanditState:
         return BanditState(np.zeros(1), np.zeros(n_features), np.zeros(4), np.zeros(4))

@@ -109,7 +109,7 @@ class OnlineBoosting(OnlineClassifier):
 
     state_: BoostingState
     _constants: BoostingConstants
-    _copies = True
+    holds_copies = True
     _learned = ("_weak",)
     _weak: list[WeakLearner]
 
@@ -183,8 +183,9 @@ class OnlineBoosting(OnlineClassifier):
         return math.inf, LARGEST
 
     @property
-    def _holds(self) -> dict[str, str]:  # type: ignore[override]
-        given = self.__dict__.get("_played_with", {}).get("estimator", self.estimator)
+    def holds(self) -> dict[str, str]:  # type: ignore[override]
+        """The stages, if they are learners of this library."""
+        given = self.__dict__.get("params_", {}).get("estimator", self.estimator)
         return {"estimator": "estimators_"} if isinstance(given, OnlineClassifier | Weighted) else {}
 
     @property

@@ -21,16 +21,19 @@ class Ensemble(OnlineClassifier):
         """The learners that learn; before the first row, those of the parameter."""
 
     @property
-    def _takes_sparse(self) -> bool:  # type: ignore[override]
-        return all(member._takes_sparse for member in self._members)
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """Whether all members accept sparse rows."""
+        return all(member.takes_sparse for member in self._members)
 
     @property
-    def _binary_only(self) -> bool:  # type: ignore[override]
-        return any(member._binary_only for member in self._members)
+    def binary_only(self) -> bool:  # type: ignore[override]
+        """Whether a member is a binary classifier."""
+        return any(member.binary_only for member in self._members)
 
     @property
-    def _least_rows(self) -> int:
-        return max(member._least_rows for member in self._members)
+    def least_rows(self) -> int:
+        """See `OnlineLearner`."""
+        return max(member.least_rows for member in self._members)
 
     def _check_state(self) -> None:
         """Check the sums, and that the members have learned every row."""

@@ -82,7 +82,7 @@ class Hedge(Ensemble):
     """
 
     state_: HedgeState
-    _holds = {"estimators": "estimators_"}
+    holds = {"estimators": "estimators_"}
     estimators_: list[Any]
 
     def __init__(self, estimators: Sequence[OnlineClassifier]) -> None:

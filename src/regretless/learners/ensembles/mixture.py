@@ -95,7 +95,7 @@ class Mixture(Ensemble):
 
     state_: MixtureState
     _constants: MixtureConstants
-    _holds = {"estimators": "estimators_"}
+    holds = {"estimators": "estimators_"}
     estimators_: list[Any]
 
     def __init__(
@@ -235,8 +235,9 @@ class Mixture(Ensemble):
             return found[0]
         return max(found, key=lambda competition: _reach(competition.domain))
 
-    def _for_comparators(self, X: Any) -> Any:
-        return self._members[0]._for_comparators(X)
+    def for_comparators(self, X: Any) -> Any:
+        """The rows as the comparators of the members see them."""
+        return self._members[0].for_comparators(X)
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
         """An upper bound on the regret against every comparator of the class (or of a given norm).
@@ -312,7 +313,7 @@ def _sees_the_rows(learner: Any) -> bool:
     """Whether its comparators are functions of the rows themselves."""
     if isinstance(learner, Mixture):
         return all(_sees_the_rows(member) for member in learner._members)
-    return type(learner)._for_comparators is OnlineLearner._for_comparators
+    return type(learner).for_comparators is OnlineLearner.for_comparators
 
 
 def _reach(domain: Any) -> float:

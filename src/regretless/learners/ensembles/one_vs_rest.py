@@ -72,9 +72,9 @@ class OneVsRest(OnlineClassifier):
     """
 
     state_: OneVsRestState
-    _holds = {"estimator": "estimators_"}
-    _copies = True
-    _held_classes = 2
+    holds = {"estimator": "estimators_"}
+    holds_copies = True
+    held_classes = 2
     estimators_: list[Any]
 
     def __init__(self, estimator: OnlineClassifier) -> None:
@@ -94,8 +94,9 @@ class OneVsRest(OnlineClassifier):
         return self.estimators_[0] if "estimators_" in self.__dict__ else self.estimator
 
     @property
-    def _takes_sparse(self) -> bool:  # type: ignore[override]
-        return bool(getattr(self._member, "_takes_sparse", False))
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """Whether the estimator accepts sparse rows."""
+        return bool(getattr(self._member, "takes_sparse", False))
 
     def _begin(self, n_features: int) -> None:
         if not isinstance(self.estimator, OnlineClassifier):
@@ -118,8 +119,9 @@ class OneVsRest(OnlineClassifier):
         return OneVsRestState(np.zeros(n_classes), np.zeros(TALLIES))
 
     @property
-    def _least_rows(self) -> int:
-        return int(self.estimators_[0]._least_rows)
+    def least_rows(self) -> int:
+        """See `OnlineLearner`."""
+        return int(self.estimators_[0].least_rows)
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, math.inf  # `_check_rows` asks a member

@@ -27,13 +27,7 @@ _inside = threading.local()  # nested calls stay on the thread of the outer one
 
 def begin(learners: Sequence[Any], labels: Labels, like: Any) -> list[Any]:
     """Clones of learners, ready for rows of the form that `like` takes, with joined states."""
-    members = [clone(learner) for learner in learners]
-    for member in members:
-        member.n_features_in_ = like.n_features_in_
-        if hasattr(like, "feature_names_in_"):
-            member.feature_names_in_ = like.feature_names_in_
-        member._meet_classes(labels)
-        member._begin(like.n_features_in_)
+    members = [clone(learner)._begin_like(like, labels) for learner in learners]
     join(members)
     return members
 
@@ -42,7 +36,7 @@ def join(members: Sequence[Any]) -> None:
     """Store the states of learners in shared arrays, if all have the same type and shape and do not grow."""
     states = [member.state_ for member in members]
     alike = {(type(state), *(array.shape for array in state)) for state in states}
-    if len(alike) > 1 or any(member._growing or member._holds for member in members):
+    if len(alike) > 1 or any(member.grows or member.holds for member in members):
         return
     axis = [np.stack(arrays) for arrays in zip(*states, strict=True)]
     for i, member in enumerate(members):
@@ -52,7 +46,7 @@ def join(members: Sequence[Any]) -> None:
 def run(members: Sequence[Any], X: Any, targets: Any, weight: Array, out: Array) -> None:
     """Play every member over a block: member i with `targets[i]`, and its forecasts in `out[i]`."""
     some = max(64, 1 << (CACHED // max(X.shape[1], 1)).bit_length())
-    n, least = X.shape[0], max(member._least_rows for member in members)
+    n, least = X.shape[0], max(member.least_rows for member in members)
     stops = [*range(some, n - least + 1, some), n]
 
     def play(mine: Sequence[int]) -> None:

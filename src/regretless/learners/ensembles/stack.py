@@ -58,7 +58,7 @@ class Stack(TakesTurns):
         if not isinstance(estimators, list | tuple) or not estimators:
             raise ValueError(f"estimators={estimators!r}: give a list of learners, at least one.")
         for i, learner in enumerate(estimators):
-            if not isinstance(learner, OnlineClassifier) or learner._reads_tables:
+            if not isinstance(learner, OnlineClassifier) or learner.reads_tables:
                 raise ValueError(f"estimators[{i}]={learner!r}: Stack takes classifiers on numeric arrays.")
         self.estimators = estimators
 
@@ -97,7 +97,7 @@ class Stack(TakesTurns):
 
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         members = self.estimators_
-        for some in stretches(len(Y), max(member._least_rows for member in members), slow=True):
+        for some in stretches(len(Y), max(member.least_rows for member in members), slow=True):
             with uninterrupted():
                 side_by_side.run(members, X[some], [Y[some]] * len(members), weight[some], out[:, some])
 

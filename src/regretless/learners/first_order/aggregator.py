@@ -92,7 +92,7 @@ class MirrorDescentAggregator(MirrorLearner):
     """
 
     _functions: Functions
-    _binary_only = True
+    binary_only = True
     multiclass = "hinge"
 
     def __init__(
@@ -171,14 +171,14 @@ class MirrorDescentAggregator(MirrorLearner):
     def _targets(self, y: Any, classes: Any) -> Array:
         targets = super()._targets(y, classes)
         if self._regresses:
-            played = getattr(self, "_played_with", self.get_params(deep=False))
+            played = getattr(self, "params_", self.get_params(deep=False))
             K, scale = (validate.positive(name, played[name]) for name in ("bound", "scale"))
             check_targets(targets[:, 0], self._loss_name, K * scale)
         return targets
 
     def _check_rows(self, X: Array | SparseRows, weight: Array) -> None:
         super()._check_rows(X, weight)
-        functions, bound = self._functions, float(self._played_with["bound"])
+        functions, bound = self._functions, float(self.params_["bound"])
         if functions.parts and isinstance(functions.parts[0], Stumps) and len(functions.parts) == 1:
             return  # 1 or -1
         for rows, values in self._values(X):  # before anything is learned from any row
@@ -203,7 +203,8 @@ class MirrorDescentAggregator(MirrorLearner):
     def _iterate(self) -> Array | None:
         return None  # the weights are those of base functions, not of features
 
-    def _for_comparators(self, X: Any) -> Any:
+    def for_comparators(self, X: Any) -> Any:
+        """The values of the base functions, one column each."""
         rows = self._rows(X, reset=False)
         blocks = [values.to_scipy() if isinstance(values, SparseRows) else values for _, values in self._values(rows)]
         return sparse.vstack(blocks, format="csr") if sparse.issparse(blocks[0]) else np.vstack(blocks)

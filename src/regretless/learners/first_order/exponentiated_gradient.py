@@ -88,7 +88,7 @@ class ExponentiatedGradient(MirrorLearner):
             return {}
         return {"EG+-": cls(scale=setting.matrix_radius, signed=True, feature_bound=setting.entry_bound)}
 
-    _binary_only = True
+    binary_only = True
 
     def _chosen_domain(self) -> Domain:
         if not isinstance(self.signed, bool | np.bool_):
@@ -115,11 +115,11 @@ class ExponentiatedGradient(MirrorLearner):
 
     def _played_with_or(self, name: str) -> float:
         """A parameter of the game in play, or of the next one."""
-        return validate.positive(name, getattr(self, "_played_with", self.get_params(deep=False))[name])
+        return validate.positive(name, getattr(self, "params_", self.get_params(deep=False))[name])
 
     def _check_rows(self, X: Array | SparseRows, weight: Array) -> None:
         super()._check_rows(X, weight)
-        check_entries(X, self._played_with["feature_bound"], getattr(self, "feature_names_in_", None))
+        check_entries(X, self.params_["feature_bound"], getattr(self, "feature_names_in_", None))
 
 
 def largest_gradient(loss: Loss, R: float, reach: float) -> float:

@@ -45,7 +45,7 @@ class LinearLearner(OnlineClassifier):
 
     loss: str
     multiclass: str
-    _takes_sparse = True
+    takes_sparse = True
     _one_step = True
     _bounded: ClassVar[bool] = True  # whether the weights stay in a bounded set
 

@@ -202,7 +202,7 @@ class OGD(LinearLearner):
             squares = float(tally[SQUARES]) if n == rows else n * G**2
             return bounds.adagrad_norm(diameter=2 * c.radius, squares=squares, step=c.number)
         raise NoBound(
-            f"step={self._played_with['step']} has no theorem for projected descent. Use another step, or "
+            f"step={self.params_['step']} has no theorem for projected descent. Use another step, or "
             "regret_certificate(), which is still valid."
         )
 

@@ -281,7 +281,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         radii = self._constants.members.radii if hasattr(self, "_constants") else np.array(RADII)
         return regret.competition(radii, self._n_classes if hasattr(self, "classes_") else 2)
 
-    def _for_comparators(self, X: Any) -> Any:
+    def for_comparators(self, X: Any) -> Any:
         """The rows as they were rescaled; X must be all rows learned so far, in their order."""
         block = self._encoder.encode_unlearned(self._take_rows(X))
         table = block.rows(slice(0, len(block)), self._encoder.schema)

@@ -142,9 +142,9 @@ class KernelAIOLI(SurrogateClassifier):
     state_: ExactState | FeatureState  # type: ignore[assignment]
     _constants: KernelConstants
     _one_step = False
-    _binary_only = True
+    binary_only = True
     _logits_per_weight: ClassVar[float] = 0.5
-    _growing = ("X", "roots", "triangle", "alpha")
+    grows = ("X", "roots", "triangle", "alpha")
     _merged = OnlineLearner._merged  # two learners may have different features
 
     def __init__(
@@ -311,7 +311,7 @@ class KernelAIOLI(SurrogateClassifier):
         # the variance along one direction comes from a subtraction, with the same rounding as one from P
         return np.ones((1, 1)) if isinstance(self.state_, ExactState) else self.state_.P
 
-    def _for_comparators(self, X: Any) -> Array:
+    def for_comparators(self, X: Any) -> Array:
         """Coordinates of phi(x) in the span of the rows, which contains the best function; or the features."""
         rows, state = np.asarray(self._rows(X, reset=False)), self.state_
         if isinstance(state, FeatureState):
@@ -358,7 +358,8 @@ class KernelAIOLI(SurrogateClassifier):
     # ------------------------------------------------------------------ the game
 
     @property
-    def _least_rows(self) -> int:
+    def least_rows(self) -> int:
+        """See `OnlineLearner`."""
         return 1  # no panels
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:

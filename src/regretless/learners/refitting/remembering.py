@@ -20,7 +20,7 @@ class RememberingClassifier(OnlineClassifier):
     The cost per row grows with the number of rows. Subclasses implement forecast and update for one row.
     """
 
-    _growing = ("X", "Y", "weight")
+    grows = ("X", "Y", "weight")
 
     def _check_state(self) -> None:
         """Check the sums, and that the rows are valid."""

@@ -75,7 +75,8 @@ class SurrogateClassifier(OnlineClassifier):
         return start((n_classes - 1) * n_features, self._constants.regularization, self.precision == "single")
 
     @property
-    def _least_rows(self) -> int:
+    def least_rows(self) -> int:
+        """See `OnlineLearner`."""
         return panels.least_rows(self.state_.w.size)
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
@@ -107,7 +108,7 @@ class SurrogateClassifier(OnlineClassifier):
         if not curvature.proved(c.code, c.number, C, self._n_classes):
             sharp = curvature.kappa(curvature.SHARP, 0.0, C, self._n_classes)
             raise refusal(
-                f"curvature={self._played_with['curvature']!r} is not proved to keep the quadratics below the loss for "
+                f"curvature={self.params_['curvature']!r} is not proved to keep the quadratics below the loss for "
                 f'rows of norm up to {R:.4g} at radius {c.radius:.4g}: use "sharp", or a number up to {sharp:.4g}.'
             )
 
