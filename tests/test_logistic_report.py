@@ -98,7 +98,7 @@ def test_the_certificate_of_a_state(K: int) -> None:
     whole = regret.certificate(found, constants.members, None)
     assert regret.certificate(found, constants.members, 0.0) <= whole
     assert regret.certificate(found, constants.members, 0.0) >= found.tally[LOSS] - 80 * math.log(K)
-    with pytest.raises(NoCertificate, match=r"comparator_norm=1000 is outside .*: give larger radii"):
+    with pytest.raises(NoCertificate, match=r"comparator_norm=1000 is outside .*: give at most"):
         regret.certificate(found, constants.members, 1000.0)
 
 

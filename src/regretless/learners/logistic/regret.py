@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from regretless.core import validate
-from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.errors import NoBound
 from regretless.core.tally import EXCESS, LOSS, ROWS, WIDEST, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.logistic.adagrad import GRADIENTS
@@ -33,12 +33,7 @@ def certificate(state: LogisticState, members: Members, comparator_norm: float |
     n_classes = state.slots.size
     two = n_classes == 2
     domain = competition(members.radii, n_classes).domain
-    largest = domain.largest_norm(n_classes)
-    size = largest
-    if comparator_norm is not None:
-        size = validate.positive("comparator_norm", comparator_norm, zero=True)
-    if size > largest * (1 + 1e-12):
-        raise NoCertificate(f"comparator_norm={size:.4g} is outside {domain}: give larger radii.")
+    size = validate.comparator_norm(comparator_norm, domain, domain.largest_norm(n_classes))
     lead = float(state.tally[LOSS]) - state.losses  # of the mixture over each member
     found = []
     for i, radius in enumerate(members.radii):

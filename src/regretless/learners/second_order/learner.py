@@ -121,15 +121,8 @@ class SurrogateClassifier(OnlineClassifier):
         """
         check_is_fitted(self, "state_")
         self._require_proof(NoCertificate)
-        largest = self.competes_with.domain.largest_norm(self._n_classes)
-        norm = largest
-        if comparator_norm is not None:
-            norm = validate.positive("comparator_norm", comparator_norm, zero=True)
-        if norm > largest * (1 + 1e-12):
-            raise NoCertificate(
-                f"a comparator of norm {norm:.4g} lies outside {self.competes_with.domain}, where the quadratics "
-                "are proved to lie below the loss: use a larger radius."
-            )
+        domain = self.competes_with.domain
+        norm = validate.comparator_norm(comparator_norm, domain, domain.largest_norm(self._n_classes))
         excess = float(self.state_.tally[EXCESS]) + allowance(self._matrix(), self.state_.tally, merged=self._parts > 1)
         return self._constants.regularization * norm**2 + excess
 
