@@ -43,7 +43,7 @@ class Betting(NamedTuple):
 class CoinBetting(OnlineClassifier):
     """Two classes, rows of norm at most 1, no tuning; `radius` only bounds the comparators."""
 
-    _binary_only = True
+    binary_only = True
 
     def __init__(self, radius: float = 10.0, wealth: float = 1.0) -> None:
         self.radius = radius

@@ -610,15 +610,15 @@ def test_bad_parameters() -> None:
         (BanditMulticlass(RIGHT, n_classes=2, exploration=1.1), "above 0"),
         (BanditMulticlass(RIGHT, n_classes=2, exploration="most"), "is unknown"),
         (BanditMulticlass(RIGHT, n_classes=2, exploration=0.1, random_state=-1), "random_state"),
-        (BanditMulticlass(VovkAzouryWarmuth(), n_classes=2, exploration=0.1), "learners of classes"),
-        (BanditMulticlass(OGD(loss="squared"), n_classes=2, exploration=0.1), "learners of classes"),
+        (BanditMulticlass(VovkAzouryWarmuth(), n_classes=2, exploration=0.1), "classifier of regretless"),
+        (BanditMulticlass(OGD(loss="squared"), n_classes=2, exploration=0.1), "classifier of regretless"),
         (BanditMulticlass(Perceptron(), n_classes=2, exploration=0.1), "probabilities"),
         (BanditMulticlass(AIOLI(), n_classes=3, exploration=0.1), "Only binary"),
         (BanditMulticlass(FOLKLORE(radius=-1.0), n_classes=3, exploration=0.1), "radius"),
         (BanditMulticlass(GAF(feature_bound=1.0), n_classes=5, horizon=100), "exact expectations"),
         (EpsilonGreedy(RIGHT, 1.5, n_classes=2), "from 0 to 1"),
         (EpsilonGreedy(RIGHT, 1e-13, n_classes=2), "so small"),
-        (EpsilonGreedy(OGD(loss="squared"), n_classes=2), "learners of classes"),
+        (EpsilonGreedy(OGD(loss="squared"), n_classes=2), "classifier of regretless"),
         (Banditron(-0.1, n_classes=2), "gamma"),
         (Banditron(1.1, n_classes=2), "probability"),
         (Banditron(1e-13, n_classes=2), "so small"),
@@ -713,7 +713,7 @@ def test_comparators_see_rows_as_the_base_does() -> None:
     base = KernelAIOLI(radius=2.0, approximation="random-features", budget=8)
     learner = BanditMulticlass(base, n_classes=2, exploration=0.5)
     trace = play_bandit(learner, X, y, checkpoints=[60], progress=False)
-    sight = learner.estimator_._for_comparators(X)
+    sight = learner.estimator_.for_comparators(X)
     competition = learner.competes_with
     best = best_in_hindsight(sight, y, loss=competition.loss, domain=competition.domain, classes=[0, 1])
     assert trace.relative_mistakes[-1] == pytest.approx(trace.mistakes[-1] - best.loss, abs=1e-6)

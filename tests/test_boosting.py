@@ -245,7 +245,7 @@ def test_what_is_refused() -> None:
     X, y = some_rows(20)
     for params, word in (
         ({"estimator": "tree"}, "estimator"),
-        ({"estimator": 3}, "no learner of regretless's"),
+        ({"estimator": 3}, "must implement start"),
         ({"n_estimators": 0}, "n_estimators"),
         ({"random_state": -1}, "random_state"),
     ):

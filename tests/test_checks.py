@@ -390,7 +390,7 @@ def test_weights_are_played(entry: Entry) -> None:
         assert all(np.isfinite(array).all() for array in learner.state_)
         assert learner.state_.tally[ROWS] == 100
         assert not np.array_equal(learned(learner), learned(plain)), weight
-        if entry.theorem:
+        if entry.theorem and not entry.single:  # which rounding forbids first
             with pytest.raises(NoBound, match="weight"):
                 bound(learner)
 

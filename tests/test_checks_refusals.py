@@ -262,7 +262,7 @@ def test_numbers_have_no_classes(entry: Entry) -> None:
     assert not hasattr(learner.partial_fit(*entry.stream()), "classes_")
 
 
-@learners_that(lambda entry: entry.classifies and getattr(entry.learner, "_binary_only", False))
+@learners_that(lambda entry: entry.classifies and getattr(entry.learner, "binary_only", False))
 def test_two_class_learners_refuse_three(entry: Entry) -> None:
     learner = entry.new()
     with pytest.raises(ValueError, match=r"binary.*3 here"):

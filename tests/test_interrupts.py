@@ -23,7 +23,7 @@ from regretless import (
 )
 from regretless.core.interrupts import uninterrupted
 from regretless.core.learner import OnlineLearner
-from regretless.learners.refitting.history import RememberingClassifier
+from regretless.learners.refitting.remembering import RememberingClassifier
 from regretless.learners.second_order import panels
 
 
@@ -37,7 +37,7 @@ def stream(n: int, d: int, K: int = 2) -> tuple[np.ndarray, np.ndarray]:
 
 def everything(learner: OnlineLearner) -> list[np.ndarray]:
     """The states of a learner and of those it holds."""
-    held = [each for name in learner._holds.values() for each in np.atleast_1d(np.asarray(getattr(learner, name)))]
+    held = [each for name in learner.holds.values() for each in np.atleast_1d(np.asarray(getattr(learner, name)))]
     return [*learner.state_, *(array for each in held for array in everything(each))]
 
 

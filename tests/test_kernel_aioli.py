@@ -18,7 +18,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from learners import LABELLINGS, assert_same_state, directions, fingerprint, through_file
 from regretless import AIOLI, BadRow, KernelAIOLI, NoBound, NoCertificate, bounds
 from regretless.core.tally import EXCESS, LOSS, ROWS
-from regretless.learners.refitting.kernels import Kernel
+from regretless.learners.refitting.kernel_functions import Kernel
 from regretless.theory.domains import Ball, Competition
 
 PARAMS = {"linear": {}, "rbf": {"gamma": 0.3}, "polynomial": {"gamma": 0.5, "degree": 2, "coef0": 0.7}}

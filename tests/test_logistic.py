@@ -96,10 +96,10 @@ def test_a_power_of_two_changes_no_bit() -> None:
 def test_rescaled_rows_use_the_past_alone() -> None:
     X, y = some_rows(50, 3, 2)
     learner = OnlineLogisticRegression().fit(X, y)
-    np.testing.assert_allclose(learner._for_comparators(X), standardised(X), atol=1e-10)
+    np.testing.assert_allclose(learner.for_comparators(X), standardised(X), atol=1e-10)
     later = X.copy()
     later[30:] *= 1e9
-    assert np.array_equal(learner._for_comparators(later)[:30], learner._for_comparators(X)[:30])
+    assert np.array_equal(learner.for_comparators(later)[:30], learner.for_comparators(X)[:30])
 
 
 def test_constant_and_late_columns() -> None:
@@ -108,7 +108,7 @@ def test_constant_and_late_columns() -> None:
     X[:100, 2] = -3.0
     learner = OnlineLogisticRegression()
     assert np.isfinite(learner.predict_then_learn(X, y)).all()
-    Z = learner._for_comparators(X)
+    Z = learner.for_comparators(X)
     assert not Z[:, 1].any()
     assert np.abs(Z).max() <= 4.0
 

@@ -9,13 +9,14 @@ import pytest
 
 from logistic_reference import some_rows
 from regretless import NoBound, NoCertificate, OnlineLogisticRegression
-from regretless.core.tally import LOSS, ROWS
+from regretless.core.tally import LOSS, ROWS, WIDEST
 from regretless.learners.logistic import regret, state
 from regretless.learners.logistic.game import forecast, run
 from regretless.learners.logistic.members import RADII, Constants
 from regretless.learners.logistic.report import calibration_error
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.state import LogisticState
+from regretless.theory import bounds
 from regretless.theory.domains import Ball, RowBall
 
 
@@ -97,21 +98,26 @@ def test_the_certificate_of_a_state(K: int) -> None:
     whole = regret.certificate(found, constants.members, None)
     assert regret.certificate(found, constants.members, 0.0) <= whole
     assert regret.certificate(found, constants.members, 0.0) >= found.tally[LOSS] - 80 * math.log(K)
-    with pytest.raises(NoCertificate, match=r"comparator_norm=1000 is outside .*: give larger radii"):
+    with pytest.raises(NoCertificate, match=r"comparator_norm=1000 is outside .*: give at most"):
         regret.certificate(found, constants.members, 1000.0)
 
 
 def test_the_bound_of_a_state() -> None:
     found, constants = played(2)
-    closed = regret.bound(found, constants, None, is_open=False)
-    assert regret.bound(found, constants, None, is_open=True) == pytest.approx(closed + math.log(2))
-    assert regret.bound(found, constants, 1000, is_open=False) > closed
-    tracking = regret.bound(found, constants._replace(shares=True), None, is_open=False)
-    assert tracking == pytest.approx(closed + math.log(81))
-    assert regret.certificate(found, constants.members, None) <= closed
+    theorem = regret.theorem(found, constants, None)
+    assert theorem["n"] == 80
+    assert theorem["radius"] == 2.0 * RADII[-1]
+    assert theorem["feature_bound"] == found.tally[WIDEST]
+    assert regret.theorem(found, constants, 1000)["n"] == 1000
+    closed = regret.mixing_cost(80, constants, is_open=False)
+    assert closed == math.log(constants.members.total)
+    assert regret.mixing_cost(80, constants, is_open=True) == pytest.approx(closed + math.log(2))
+    tracking = constants._replace(shares=True)
+    assert regret.mixing_cost(80, tracking, is_open=False) == pytest.approx(closed + math.log(81))
+    assert regret.certificate(found, constants.members, None) <= bounds.aioli(**theorem) + closed
     for other in (played(3), played(2, radii=())):
         with pytest.raises(NoBound, match="two classes and a learner with radii"):
-            regret.bound(*other, None, is_open=False)
+            regret.theorem(*other, None)
 
 
 # ---------------------------------------------------------------------- report

@@ -11,16 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from regretless.learners.first_order import mirrors
-from regretless.learners.first_order.mirrors import (
-    DOMAINS,
-    MIRRORS,
-    Mirror,
-    eager_step,
-    mirror_step,
-    power_sums,
-    waterline,
-)
+from regretless.learners.first_order import mirror_steps
+from regretless.learners.first_order.mirror_steps import eager_step, mirror_step, power_sums, waterline
+from regretless.learners.first_order.mirrors import DOMAINS, MIRRORS, Mirror
 
 PAIRS = [(proxy, domain) for proxy, domains in MIRRORS.items() for domain in domains]
 SIZES = [1, 2, 3, 10, 1000]
@@ -73,7 +66,7 @@ def test_the_search_for_the_multiplier_is_short():
         return power_sums(*arguments)
 
     count = types.FunctionType(
-        getattr(waterline, "py_func", waterline).__code__, {**vars(mirrors), "power_sums": counted}, "waterline"
+        getattr(waterline, "py_func", waterline).__code__, {**vars(mirror_steps), "power_sums": counted}, "waterline"
     )
     rng = np.random.default_rng(0)
     worst = 0

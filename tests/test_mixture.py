@@ -276,9 +276,9 @@ def test_a_row_beyond_a_members_row_ball_is_not_its_business() -> None:
     [
         ([AIOLI(), FOLKLORE()], "weights of the margin"),
         ([OGD(radius=1.0), LinearizedFTRL(radius=1.0)], r"Ball\(radius=1.0\) and Box\(radius=1.0\)"),
-        ([AIOLI(), KernelAIOLI()], "features of its own"),
-        ([AIOLI(), StronglyConvexOGD(loss="logistic", regularization=0.1)], "pay for their norm"),
-        ([AIOLI(), Mixture([KernelAIOLI()])], "features of its own"),
+        ([AIOLI(), KernelAIOLI()], "its own features"),
+        ([AIOLI(), StronglyConvexOGD(loss="logistic", regularization=0.1)], "regularized in every row"),
+        ([AIOLI(), Mixture([KernelAIOLI()])], "its own features"),
     ],
     ids=lambda value: None if isinstance(value, list) else value,
 )

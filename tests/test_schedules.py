@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regretless.learners.first_order.mirrors import Mirror, eager_step, mirror_step
+from regretless.learners.first_order.mirror_steps import eager_step, mirror_step
+from regretless.learners.first_order.mirrors import Mirror
 from regretless.learners.first_order.schedules import (
     AdaGrad,
     AdaGradNorm,

@@ -77,7 +77,7 @@ def test_a_short_game(subject: Subject, tmp_path: Path) -> None:
             learner.predict_one(X[0])
             learner.learn_one(X[0], y[0])
         learner.predict(X) if hasattr(learner, "predict") else learner.predict_proba(X)
-        if getattr(learner, "_takes_sparse", False):
+        if getattr(learner, "takes_sparse", False):
             learner.partial_fit(sparse.csr_array(np.where(X > 0.0, X, 0.0)), y)
     if hasattr(learner, "save"):
         learner.save(tmp_path / "model.npz")

@@ -92,7 +92,7 @@ def test_labels_against_the_forecast(cases):
             learner.learn_one(X[t], y[t])
         competition = learner.competes_with
         best = best_in_hindsight(
-            learner._for_comparators(X), y, loss=competition.loss, domain=competition.domain, classes=range(K)
+            learner.for_comparators(X), y, loss=competition.loss, domain=competition.domain, classes=range(K)
         )
         try:
             certificate = learner.regret_certificate()

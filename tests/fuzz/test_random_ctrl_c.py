@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from held import held
 from sklearn.base import clone
 from subjects import SUBJECTS, Subject
 
+from held import held
 from regretless import (
     AIOLI,
     FOLKLORE,

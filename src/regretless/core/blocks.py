@@ -35,7 +35,7 @@ class Block:
             some = slice(begin, min(begin + BLOCK, stop))
             X, Y, weight = self.X[some], self._targets[some], self.weight[some]
             out = self._out[some] if self._keep else self._out[: some.stop - begin]
-            for rows in stretches(some.stop - begin, learner._least_rows, bool(learner._holds)):
+            for rows in stretches(some.stop - begin, learner.least_rows, bool(learner.holds)):
                 learner._run(X[rows], Y[rows], weight[rows], out[rows])
                 self.at = begin + rows.stop
 

@@ -79,6 +79,11 @@ class OnlineLearner(Stored):
         check_is_fitted(self, "state_")
         return float(self.state_.tally[LOSS])
 
+    @property
+    def _settings(self) -> Any:
+        """The constants of the game in play; before the first row the learner, whose parameters have the same names."""
+        return self.__dict__.get("_constants", self)
+
     def _aside(self) -> dict[str, Any]:
         """Data that a model file stores in addition to parameters, classes and state, as JSON."""
         return {"parts": self._parts} if self._parts > 1 else {}
@@ -90,7 +95,7 @@ class OnlineLearner(Stored):
             self._parts = validate.whole("parts", aside["parts"], 2)
 
     @property
-    def _least_rows(self) -> int:
+    def least_rows(self) -> int:
         """Divisions into blocks at multiples of this power of two give identical results; above 1, none is shorter."""
         return 1
 
@@ -104,9 +109,9 @@ class OnlineLearner(Stored):
     def _merged(self, states: Sequence[Any], common: Any) -> Any:
         """The state with the rows of all these, which started from a common one, if states are sums over rows."""
         reason = "each of its steps depends on the last one, so its state is not a sum over rows."
-        if self._growing:
+        if self.grows:
             reason = "it stores its rows and uses all of them in every step: pass the other rows to `partial_fit`."
-        elif self._holds:
+        elif self.holds:
             reason = "its weights belong to one run: merge its members, `estimators_`, and start again with them."
         raise ValueError(
             f"{type(self).__name__} cannot be merged: {reason} AIOLI, FOLKLORE, GAF and VovkAzouryWarmuth can."
@@ -120,7 +125,7 @@ class OnlineLearner(Stored):
                 "learner that sees all rows. regret_certificate() covers merged learners."
             )
 
-    def _for_comparators(self, X: Any) -> Any:
+    def for_comparators(self, X: Any) -> Any:
         """The rows as used by the comparators."""
         return X
 
@@ -135,8 +140,8 @@ class OnlineLearner(Stored):
     # ------------------------------------------------------------------ depends on the target type
 
     _n_classes: int
-    _takes_sparse: ClassVar[bool] = False  # SciPy CSR rows: passed to `_run` as `SparseRows`
-    _reads_tables: ClassVar[bool] = False  # tables with text columns
+    takes_sparse: ClassVar[bool] = False  # SciPy CSR rows: passed to `_run` as `SparseRows`
+    reads_tables: ClassVar[bool] = False  # tables with text columns
     _one_step: ClassVar[bool] = False  # whether `_run` learns one row with one compiled call, without interrupts
     _parts: int = 1  # the number of learners merged into this one
 
@@ -214,7 +219,7 @@ class OnlineLearner(Stored):
 
     def _begin(self, n_features: int) -> None:
         self._constants = self._prepare(n_features, self._n_classes)
-        self._played_with = self.get_params(deep=False)
+        self.params_ = self.get_params(deep=False)
         self._largest = self._limits()
         self.state_ = self._start(n_features, self._n_classes)
 
@@ -226,7 +231,7 @@ class OnlineLearner(Stored):
                 self,
                 readable_rows(X, getattr(self, "feature_names_in_", None)),
                 reset=reset,
-                accept_sparse="csr" if self._takes_sparse else False,
+                accept_sparse="csr" if self.takes_sparse else False,
                 dtype=np.float64,
                 order="C",
                 ensure_all_finite=False,
@@ -237,7 +242,7 @@ class OnlineLearner(Stored):
     def _is_plain(self, X: Any, width: int | None) -> bool:
         """Whether X is a block in the form of the kernels, with the given width (None: any), without names."""
         return (
-            (type(X) is np.ndarray or (self._takes_sparse and sparse.issparse(X) and X.format == "csr"))
+            (type(X) is np.ndarray or (self.takes_sparse and sparse.issparse(X) and X.format == "csr"))
             and X.dtype == np.float64
             and X.ndim == 2
             and X.shape[0] > 0
@@ -318,7 +323,7 @@ class OnlineLearner(Stored):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.sparse = self.takes_sparse
         return tags
 
     def merge(self, *others: Self) -> Self:
@@ -331,7 +336,7 @@ class OnlineLearner(Stored):
 class OnlineClassifier(ClassifierMixin, OnlineLearner):
     """A classifier: forecasts probabilities and is scored by their log loss."""
 
-    _binary_only: ClassVar[bool] = False
+    binary_only: ClassVar[bool] = False
 
     @property
     def _n_classes(self) -> int:  # type: ignore[override]
@@ -341,7 +346,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         self._meet_classes(Labels.of(y, classes))
 
     def _meet_classes(self, labels: Labels) -> None:
-        if self._binary_only and labels.classes.size > 2:
+        if self.binary_only and labels.classes.size > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
                 f"{type(self).__name__} forecasts two classes and there are {labels.classes.size} "
@@ -408,7 +413,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = not self._binary_only
+        tags.classifier_tags.multi_class = not self.binary_only
         return tags
 
 

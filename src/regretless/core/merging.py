@@ -62,14 +62,9 @@ def merge(learners: Sequence[Learner]) -> Learner:
 
 def beginning(learner: Learner) -> Learner:
     """A new learner of the same class, parameters, classes and features, without rows."""
-    fresh: Any = clone(learner).set_params(**learner._played_with)
-    fresh.n_features_in_ = learner.n_features_in_
-    if hasattr(learner, "feature_names_in_"):
-        fresh.feature_names_in_ = learner.feature_names_in_
-    if hasattr(learner, "classes_"):
-        fresh._meet_classes(learner._labels)
-    fresh._begin(learner.n_features_in_)
-    return fresh
+    fresh: Any = clone(learner).set_params(**learner.params_)
+    begun: Learner = fresh._begin_like(learner, getattr(learner, "_labels", None))
+    return begun
 
 
 def require_sums(learner: OnlineLearner) -> None:
@@ -90,10 +85,10 @@ def _require_alike(first: Any, other: Any, i: int) -> None:
             "the same class can be merged."
         )
     require_sums(other)
-    for name, value in first._played_with.items():
-        if other._played_with[name] != value:
+    for name, value in first.params_.items():
+        if other.params_[name] != value:
             raise ValueError(
-                f"learners[{i}] has {name}={other._played_with[name]!r} and learners[0] has {value!r}: only "
+                f"learners[{i}] has {name}={other.params_[name]!r} and learners[0] has {value!r}: only "
                 "learners with the same parameters can be merged."
             )
     mine, others = _labels(first), _labels(other)

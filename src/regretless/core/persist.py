@@ -69,13 +69,11 @@ def _recipe(learner: Stored, depth: int = 1) -> dict[str, Any]:
     _require_shallow(depth)
     recipe: dict[str, Any] = {
         "learner": type(learner).__name__,
-        "params": {
-            name: _plain(name, value) for name, value in learner._played_with.items() if name not in learner._holds
-        },
+        "params": {name: _plain(name, value) for name, value in learner.params_.items() if name not in learner.holds},
         "state": list(learner.state_._fields),
     }
-    if learner._holds:
-        held = {name: getattr(learner, at) for name, at in learner._holds.items()}
+    if learner.holds:
+        held = {name: getattr(learner, at) for name, at in learner.holds.items()}
         recipe["holds"] = {
             name: [_recipe(each, depth + 1) for each in found] if isinstance(found, list) else _recipe(found, depth + 1)
             for name, found in held.items()
@@ -93,7 +91,7 @@ def _arrays(learner: Stored, prefix: str = "") -> dict[str, NDArray[Any]]:
 
 def _held(learner: Stored, prefix: str) -> Iterator[tuple[str, Stored]]:
     """The learners that it holds, with the prefixes of their arrays."""
-    for name, attribute in learner._holds.items():
+    for name, attribute in learner.holds.items():
         held = getattr(learner, attribute)
         if not isinstance(held, list):
             yield f"{prefix}{name}.", held
@@ -224,8 +222,8 @@ def _meet_classes(learner: Stored, header: dict[str, Any], arrays: dict[str, NDA
     found = arrays.get("classes")
     if found is None:
         found = as_objects([_param(label) for label in _field(header, "classes", list)])
-    if found.ndim != 1 or found.size < learner._fewest_classes:
-        raise ValueError(f"classes has the shape {found.shape}: at least {learner._fewest_classes} are needed")
+    if found.ndim != 1 or found.size < learner.fewest_classes:
+        raise ValueError(f"classes has the shape {found.shape}: at least {learner.fewest_classes} are needed")
     labels = Labels(found)
     if len(labels.code) != found.size or not all(label == label for label in labels.code):
         raise ValueError("a class occurs twice, or is NaN")
@@ -246,11 +244,11 @@ def _unlearned(recipe: Any, depth: int = 1) -> Stored:
     for at, parts in _field(recipe, "holds", dict, {}).items():
         several = isinstance(parts, list)
         built = [_unlearned(part, depth + 1) for part in (parts if several else [parts])]
-        held[at] = built if several and not kind._copies else built[0]
+        held[at] = built if several and not kind.holds_copies else built[0]
     params = _field(recipe, "params", dict)
     learner = kind(**{name: _param(value) for name, value in params.items()}, **held)
-    if held.keys() != learner._holds.keys():
-        raise ValueError(f"a {name} holds learners as {list(learner._holds)}, not as {list(held)}")
+    if held.keys() != learner.holds.keys():
+        raise ValueError(f"a {name} holds learners as {list(learner.holds)}, not as {list(held)}")
     return learner
 
 
@@ -270,10 +268,10 @@ def _require_bytes(
             f"a {type(learner).__name__} with {n_features} features, {n_classes} classes and these parameters has "
             f"{needed:,} numbers, but the file has {there:,}"
         )
-    classes = n_classes if learner._held_classes is None else learner._held_classes
-    for name in learner._holds:
+    classes = n_classes if learner.held_classes is None else learner.held_classes
+    for name in learner.holds:
         recipes, given = recipe["holds"][name], getattr(learner, name)
-        if learner._copies:
+        if learner.holds_copies:
             n = learner._n_copies(n_classes)
             alike = [_without_seed(each) for each in recipes] if isinstance(recipes, list) else []
             if len(alike) != n or any(each != alike[0] for each in alike):
@@ -306,7 +304,7 @@ def _restore(learner: Stored, recipe: dict[str, Any], arrays: dict[str, NDArray[
     missing = [field for field in fresh if f"{prefix}state.{field}" not in arrays]
     if missing:
         raise ValueError(f"{prefix}state {missing[0]!r} is missing")
-    growing = [field for field in fresh if field in learner._growing]
+    growing = [field for field in fresh if field in learner.grows]
     n = arrays[f"{prefix}state.{growing[0]}"].shape[:1] if growing else ()
     for field, expected in fresh.items():
         found = arrays[f"{prefix}state.{field}"]
@@ -321,7 +319,7 @@ def _restore(learner: Stored, recipe: dict[str, Any], arrays: dict[str, NDArray[
                 f"array of shape {shape} was expected"
             )
     learner.state_ = type(learner.state_)(*(arrays[f"{prefix}state.{field}"] for field in fresh))
-    for name, attribute in learner._holds.items():
+    for name, attribute in learner.holds.items():
         for part, each, held in _numbered(prefix, name, recipe["holds"][name], getattr(learner, attribute)):
             _restore(held, each, arrays, part)
     try:

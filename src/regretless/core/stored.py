@@ -38,17 +38,18 @@ class Stored(TakesTurns, BaseEstimator, ABC):
     state_: Any
     classes_: np.ndarray
     n_features_in_: int
+    feature_names_in_: np.ndarray
     registry: ClassVar[dict[str, type[Stored]]] = {}
 
     _labels: Labels
     _constants: Any
-    _played_with: dict[str, Any]
-    _learned: ClassVar[tuple[str, ...]] = ("_labels", "_constants", "_played_with")  # private names that `fit` clears
-    _growing: ClassVar[tuple[str, ...]] = ()  # fields of the state with one entry per learned row
-    _holds: ClassVar[dict[str, str]] = {}  # parameter with learners -> attribute with their fitted clones
-    _copies: ClassVar[bool] = False  # whether the fitted clones are copies of one learner, the parameter
-    _held_classes: ClassVar[int | None] = None  # number of classes of the learners that it holds; None: its own
-    _fewest_classes: ClassVar[int] = 2
+    params_: dict[str, Any]  # the hyper-parameters since the first row
+    _learned: ClassVar[tuple[str, ...]] = ("_labels", "_constants")  # private names that `fit` clears
+    grows: ClassVar[tuple[str, ...]] = ()  # fields of the state with one entry per learned row
+    holds: ClassVar[dict[str, str]] = {}  # parameter with learners -> attribute with their fitted clones
+    holds_copies: ClassVar[bool] = False  # whether the fitted clones are copies of one learner, the parameter
+    held_classes: ClassVar[int | None] = None  # number of classes of the learners that it holds; None: its own
+    fewest_classes: ClassVar[int] = 2
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -92,6 +93,16 @@ class Stored(TakesTurns, BaseEstimator, ABC):
     def _begin(self, n_features: int) -> None:
         """Validate the hyper-parameters and create the state before the first row."""
         raise NotImplementedError
+
+    def _begin_like(self, other: Any, labels: Labels | None) -> Self:
+        """Begin on the columns of another learner, which has validated them, with these classes."""
+        self.n_features_in_ = other.n_features_in_
+        if hasattr(other, "feature_names_in_"):
+            self.feature_names_in_ = other.feature_names_in_
+        if labels is not None:
+            self._meet_classes(labels)
+        self._begin(other.n_features_in_)
+        return self
 
     def _meet_classes(self, labels: Labels) -> None:
         """Store the classes."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core.errors import BadRow
+from regretless.core.errors import BadRow, NoCertificate
 from regretless.core.inputs import as_floats, column
 from regretless.core.jit import summing_kernel
 from regretless.core.types import Array
@@ -21,6 +21,7 @@ LARGEST_SCALE = 1e305
 # A heavier row would leave no precision for the others.
 HEAVIEST = 1e12
 LARGEST_WHOLE = 2**62  # compiled code counts in 64 bits
+SLACK = 1 + 1e-12  # a number that exceeds its bound by no more than rounding is within it
 
 
 def reach(regularization: float) -> float:
@@ -41,9 +42,9 @@ def rows(X: Array, weight: Array, bound: float, reach: float, names: Sequence[st
     _finite(X, names, first)
     top = np.abs(X).max(axis=1)
     norms = top * np.sqrt(((X / np.where(top > 0, top, 1.0)[:, None]) ** 2).sum(axis=1))  # without overflow
-    beyond = norms > bound * (1 + 1e-12)
-    if beyond.any():
-        i = int(np.argmax(beyond))
+    too_long = beyond(norms, bound)
+    if too_long.any():
+        i = int(np.argmax(too_long))
         raise BadRow(
             f"row {first + i}: |x| = {norms[i]:.6g} is beyond feature_bound = {bound:.6g}. Scale the row down, raise "
             "feature_bound, or leave it None so that each row uses its own norm. Nothing was learned from this call."
@@ -161,3 +162,20 @@ def positive(name: str, value: Any, *, zero: bool = False) -> float:
     ):
         return float(value)
     raise ValueError(f"{name}={value!r} must be a finite number {'>=' if zero else '>'} 0.")
+
+
+def beyond(values: Any, bound: float) -> Any:
+    """Whether a number (or each entry of an array) exceeds the bound by more than rounding."""
+    return values > bound * SLACK
+
+
+def comparator_norm(value: Any, domain: object, largest: float, refusal: type[ValueError] = NoCertificate) -> float:
+    """The norm of a comparator in `domain`: a finite number from 0 to `largest`; None means `largest`."""
+    if value is None:
+        return largest
+    norm = positive("comparator_norm", value, zero=True)
+    if beyond(norm, largest):
+        raise refusal(
+            f"comparator_norm={norm:.4g} is outside {domain}: give at most {largest:.4g}, or make the set larger."
+        )
+    return norm

@@ -194,9 +194,9 @@ class BanditGame:
 def _own_sight(learner: Any) -> Callable[[Any], Any] | None:
     """How the comparators of its base see the rows, if not as they come."""
     base = getattr(learner, "estimator_", None)
-    if base is None or type(base)._for_comparators is OnlineLearner._for_comparators:
+    if base is None or type(base).for_comparators is OnlineLearner.for_comparators:
         return None
-    sight: Callable[[Any], Any] = base._for_comparators
+    sight: Callable[[Any], Any] = base.for_comparators
     return sight
 
 

@@ -153,7 +153,7 @@ class OwnPlayer(Player):
 
     def for_comparators(self, X: Any) -> Any:
         """The learner knows."""
-        return self.learner._for_comparators(X)
+        return self.learner.for_comparators(X)
 
     def promises(self, domain: Domain | None) -> tuple[float, float]:
         """Those of the learner; of another set, as far as the largest norm in it says."""

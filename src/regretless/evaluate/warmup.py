@@ -20,7 +20,7 @@ def games() -> Iterator[tuple[str, Any, list[int]]]:
     kinds = {name: kind for name, kind in public_learners().items() if issubclass(kind, OnlineLearner)}
     for name in sorted(kinds, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name)):
         learner = kinds[name]._example()
-        yield name, learner, [0] if is_regressor(learner) else [2] if learner._binary_only else [2, 3]
+        yield name, learner, [0] if is_regressor(learner) else [2] if learner.binary_only else [2, 3]
 
 
 def rows() -> np.ndarray[Any, Any]:

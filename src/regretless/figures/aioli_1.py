@@ -11,7 +11,7 @@ import numpy as np
 from regretless.core.types import Array
 from regretless.evaluate.plots import panels, style, tidy
 from regretless.figures.common import Table, Work
-from regretless.learners.refitting.aggregating import AggregatingForecaster
+from regretless.learners.refitting.aggregating_forecaster import AggregatingForecaster
 from regretless.learners.refitting.ftrl import FTRL
 from regretless.learners.second_order.aioli import AIOLI
 from regretless.streams import stream as by_name

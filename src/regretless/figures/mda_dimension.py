@@ -10,7 +10,7 @@ import numpy as np
 
 from regretless.evaluate.plots import draw_band, panels, tidy
 from regretless.figures.common import SPREAD, Table, Work, quartiles
-from regretless.learners.first_order.aggregation import MirrorDescentAggregator
+from regretless.learners.first_order.aggregator import MirrorDescentAggregator
 from regretless.learners.first_order.mirror_descent import MirrorDescent
 from regretless.theory import bounds
 from regretless.theory.domains import Simplex

@@ -14,10 +14,10 @@ LARGEST = 50_000_000  # numbers of a block that is made dense
 
 def rows_for(learner: Any, X: Any) -> Any:
     """The rows of a block: a table for learners that read tables, else an array or a CSR matrix of numbers."""
-    if learner._reads_tables:
+    if learner.reads_tables:
         return X
     if sparse.issparse(X):
-        if learner._takes_sparse:
+        if learner.takes_sparse:
             return X
         if X.shape[0] * X.shape[1] > LARGEST:
             raise ValueError(

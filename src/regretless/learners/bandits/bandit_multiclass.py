@@ -1,4 +1,4 @@
-"""BanditMulticlass: a learner of log loss that is told only whether its guess was right."""
+"""BanditMulticlass: bandit feedback by uniform exploration around a learner with log loss."""
 
 from __future__ import annotations
 
@@ -15,50 +15,48 @@ from regretless.theory import bounds
 from regretless.theory.domains import Competition
 
 LOG_LOSS = ("logistic", "softmax")
-SMALL = 1e-3  # the norm of a row that no learner minds
+SMALL = 1e-3  # the norm of a row that every learner accepts
 
 
 class BanditConstants(NamedTuple):
-    """How it explores."""
+    """The exploration."""
 
-    number: float | None  # the probability, where it is one and the same in all rounds
+    number: float | None  # its probability, if it is the same in all rounds
 
 
 class BanditMulticlass(BanditReduction):
-    r"""Classification when only "right" or "wrong" is told: explore now and then, and learn from lucky guesses.
+    r"""Classification with bandit feedback: explore with probability gamma, and learn from correct explorations.
 
-    In each round, with probability :math:`\gamma` a label is drawn uniformly, and if it is right the base learner
-    learns it; otherwise a label is drawn from the base learner's probabilities, and nothing is learned. (Algorithm 2 of
-    [FOLKLORE]_.) Whether a round explored is known to the learner alone.
+    In each round, with probability :math:`\gamma` a label is drawn uniformly, and the base learner learns it if it is
+    correct; otherwise a label is drawn from the base learner's probabilities, and nothing is learned (Algorithm 2 of
+    [FOLKLORE]_). Feedback does not reveal whether a round explored.
 
     **Guarantee.** Let :math:`\mathcal R(n)` bound the base learner's regret in log loss. For every stream fixed in
-    advance and every comparator, of log loss L, the expected mistakes of n rounds are at most
-    :math:`L + K\mathcal R(n)/\gamma + \gamma n`, which is :math:`L + 2\sqrt{K n \mathcal R(n)}` for the best
-    :math:`\gamma = \min(1, \sqrt{K\mathcal R(n)/n})` (Theorem 9 with its lost factor 2; `regretless.bounds.bandit`,
-    `mistake_bound`).
+    advance and every comparator with log loss L, the expected mistakes of n rounds are at most :math:`L + K\mathcal
+    R(n)/\gamma + \gamma n`, which is :math:`L + 2\sqrt{K n \mathcal R(n)}` for the best :math:`\gamma = \min(1,
+    \sqrt{K\mathcal R(n)/n})` (Theorem 9 with a missing factor 2 restored; `regretless.bounds.bandit`, `mistake_bound`).
 
     Parameters
     ----------
-    estimator : a learner that forecasts probabilities and suffers their log loss. It is not touched: a clone learns.
+    estimator : a classifier with log loss. It is not changed: a clone learns.
     n_classes : K; the labels are 0, ..., K-1.
-    classes : the labels, if they are others.
-    exploration : gamma, a number above 0 and up to 1; or "theory", the best one for `horizon` rounds, where
-        :math:`\mathcal R(n)` is `estimator.regret_bound(horizon)`, the theorem of the estimator. It must not depend on
-        later rows, so the estimator declares how large they are (`feature_bound`, or `gradient_bound`); or
-        "anytime", which needs no horizon: rounds come in epochs of 1, 2, 4, 8, ..., each with the best gamma for its
-        length, and **each with a new clone of the estimator**.
-        (The theorem then holds for each epoch, and so for their sum: the price of n rounds, for every n, is at most
+    classes : the labels, if they differ from 0, ..., K-1.
+    exploration : gamma, a number above 0 and up to 1; or "theory", the best gamma for `horizon` rounds, with
+        :math:`\mathcal R(n)` from `estimator.regret_bound(horizon)`. That bound must not depend on later rows, so the
+        estimator has to declare how large they are (`feature_bound` or `gradient_bound`); or "anytime", which needs no
+        horizon: rounds form epochs of 1, 2, 4, 8, ..., each with the best gamma for its length, and **each with a new
+        clone of the estimator**. (The theorem holds for each epoch, so for every n the regret of n rounds is at most
         :math:`\frac{2\sqrt2}{\sqrt2-1} < 6.83` times :math:`\sqrt{K n \mathcal R(n)}`.)
-    horizon : the number of rounds to come; read by exploration="theory" alone.
-    random_state : a number; what is drawn in a round depends on it and on the number of the round.
+    horizon : the number of rounds to come; used only by exploration="theory".
+    random_state : seed of the draws, which depend on it and on the number of the round.
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of probabilities.
-    estimator_ : the base learner, as far as it has learned; it can forecast (`estimator_.predict_proba(X)`).
-    exploration_ : the present gamma.
-    rounds_, mistakes_ : how many there were.
-    state_ : `exploration`, `x` and `pending` (the open round), `tally` (rounds, mistakes, explorations, lessons).
+    estimator_ : the fitted base learner; `estimator_.predict_proba(X)` are its forecasts.
+    exploration_ : the current gamma.
+    rounds_, mistakes_ : the number of finished rounds, and of mistakes in them.
+    state_ : `exploration`, `x` and `pending` (the open round), `tally` (rounds, mistakes, explorations, updates).
 
     Examples
     --------
@@ -76,7 +74,7 @@ class BanditMulticlass(BanditReduction):
 
     References
     ----------
-    .. [FOLKLORE] Agarwal, Kale and Zimmert (2022), key `folklore` of REFERENCES.bib. Errata that matter here:
+    .. [FOLKLORE] Agarwal, Kale and Zimmert (2022), key `folklore` of REFERENCES.bib. Errata:
     docs/errata.md.
     """
 
@@ -124,12 +122,12 @@ class BanditMulticlass(BanditReduction):
             except NoBound as refusal:
                 raise ValueError(
                     f"exploration={gamma!r} needs a regret bound of {type(self.estimator).__name__} before the first "
-                    f"row, and there is none. {refusal} Or set exploration to a number."
+                    f"row, and it has none: {refusal} Or set exploration to a number."
                 ) from refusal
         if isinstance(gamma, bool) or not isinstance(gamma, int | float | np.number) or not 0 < gamma <= 1:
             raise ValueError(
-                f'exploration={gamma!r} must be "theory", "anytime" or a number above 0 and up to 1: without exploring '
-                "nothing is ever learned."
+                f'exploration={gamma!r} must be "theory", "anytime" or a number above 0 and up to 1: without '
+                "exploration nothing is learned."
             )
         return float(gamma)
 
@@ -143,26 +141,26 @@ class BanditMulticlass(BanditReduction):
         return int(n)
 
     def _new_base(self) -> Any:
-        """The base as it was at the start. (`estimator` may have been set anew since.)"""
+        """The base learner before its first row. (The parameter `estimator` may have changed since.)"""
         return self._fresh(self.estimator_, self.n_features_in_)
 
     def _require_bound_in_advance(self) -> None:
-        """Refuse a base whose bound reads the rows met: that of a fresh one is moved by a small row."""
+        """Refuse a base learner whose bound depends on the rows: learning a small row then changes it."""
         fresh, n_features = self._new_base(), self.n_features_in_
         if fresh.competes_with.regularization:
-            raise NoBound("It is of losses that count the norm of the weights every row, not of log loss alone.")
+            raise NoBound("The bound includes a regularization in every row, not only the log loss.")
         before = fresh.regret_bound(1000)
         size = min(SMALL, fresh._largest[0] / 2)
         row = np.full((1, n_features), size / math.sqrt(n_features))
         fresh._run(row, fresh._labels.target(0), ONE, fresh._new_forecasts(1))
         if fresh.regret_bound(1000) != before:
             raise NoBound(
-                "It depends on the largest row or gradient met. Declare a bound on them, feature_bound (or "
-                "gradient_bound), if the base has such a parameter."
+                "The bound depends on the largest row or gradient so far. Set feature_bound or gradient_bound of the "
+                "estimator, if it has one."
             )
 
     def _best_for(self, n: int, n_classes: int) -> float:
-        """The gamma for n rounds with the base as it is at the start."""
+        """The best gamma for n rounds with a fresh base learner."""
         return min(1.0, math.sqrt(n_classes * self.estimator_.regret_bound(n) / n))
 
     def _start(self, n_features: int, n_classes: int) -> BanditState:
@@ -184,7 +182,7 @@ class BanditMulticlass(BanditReduction):
         return learns
 
     def _next_round(self) -> None:
-        """The rounds before an epoch are 0, 1, 3, 7, ...: then both gamma and the base are new."""
+        """Epochs begin after 0, 1, 3, 7, ... rounds, with a new gamma and a new base learner."""
         length = self.rounds_ + 1
         if self._constants.number is None and length & (length - 1) == 0:
             self.estimator_ = self._new_base()
@@ -192,7 +190,7 @@ class BanditMulticlass(BanditReduction):
 
     @property
     def exploration_(self) -> float:
-        """The present probability of exploring."""
+        """The current probability of exploring."""
         self._require_begun()
         return float(self.state_.exploration[0])
 
@@ -202,7 +200,7 @@ class BanditMulticlass(BanditReduction):
         return (self.estimator_ if "estimator_" in vars(self) else self.estimator).competes_with
 
     def mistake_bound(self, comparator_loss: float, n: int | None = None) -> float:
-        """The expected mistakes of n rounds (default: those so far) are at most this.
+        """An upper bound on the expected mistakes of n rounds (default: those so far).
 
         `comparator_loss` is the total log loss of a comparator of `competes_with` on these rounds.
         """
@@ -215,7 +213,7 @@ class BanditMulticlass(BanditReduction):
         return min(float(n), comparator_loss + price)
 
     def _epochs(self, n: int) -> list[tuple[int, float]]:
-        """The rounds of each epoch among n, and its gamma."""
+        """The number of rounds of each epoch among n, and its gamma."""
         if self._constants.number is not None:
             return [(n, self._constants.number)]
         fresh, K, found, done, length = self._new_base(), self._n_classes, [], 0, 1
@@ -226,6 +224,6 @@ class BanditMulticlass(BanditReduction):
         return found
 
     def _price(self, n: int, gamma: float) -> float:
-        """What an epoch of n rounds costs beyond the comparator's loss, at most."""
+        """An upper bound on the expected mistakes of an epoch of n rounds minus the comparator's loss."""
         regret = self._new_base().regret_bound(n)
         return bounds.bandit(n, n_classes=self._n_classes, regret=regret, comparator_loss=0.0, exploration=gamma)

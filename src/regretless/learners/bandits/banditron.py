@@ -1,4 +1,4 @@
-"""Banditron: the Perceptron that is told only whether its guess was right."""
+"""Banditron: the multiclass Perceptron with bandit feedback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regretless.core.types import Array
 from regretless.learners.bandits.learner import PROBABILITY, BanditLearner, LinearBanditState, certain
 from regretless.theory import bounds
 
-LARGEST_ROW = 1e70  # the squares of such numbers, and of what is added up of them, are numbers
+LARGEST_ROW = 1e70  # squares of such numbers, and of sums of them, do not overflow
 
 
 class BanditronConstants(NamedTuple):
@@ -24,34 +24,34 @@ class BanditronConstants(NamedTuple):
 
 
 class Banditron(BanditLearner):
-    r"""The multiclass Perceptron when only "right" or "wrong" is told.
+    r"""Banditron: the multiclass Perceptron with bandit feedback.
 
-    With weights W, one row a class, :math:`\hat y = \arg\max_k (Wx)_k` is played with probability :math:`1 - \gamma`
+    With weights W, one row per class, :math:`\hat y = \arg\max_k (Wx)_k` is played with probability :math:`1 - \gamma`
     and any label with probability :math:`\gamma`. If the label played, of probability P, was y, then
 
     .. math:: W \leftarrow W + \Bigl(\frac{1[\tilde y = y]}{P(\tilde y)} e_{\tilde y} - e_{\hat y}\Bigr) x^T,
 
-    whose mean over what is played is the Perceptron's :math:`(e_y - e_{\hat y}) x^T`. A row costs O(K d). Of equal
-    scores the first is taken.
+    whose expectation over the label played is the Perceptron's :math:`(e_y - e_{\hat y}) x^T`. The cost per row is O(K
+    d). The first of equal scores wins.
 
-    **Guarantee.** For rows of norm up to X, every stream fixed in advance and every U of total multiclass hinge loss L,
-    with :math:`D = 2X^2|U|^2` and gamma <= 1/2, the expected mistakes of n rounds are at most
-    :math:`L + \gamma n + 3\max(KD/\gamma, \sqrt{D\gamma n}) + \sqrt{KDL/\gamma}` ([Banditron]_;
-    `regretless.bounds.banditron`, `mistake_bound`). It is of order n^(2/3), and :math:`\sqrt n` where L = 0.
+    **Guarantee.** For rows of norm up to X, every stream fixed in advance and every U with total multiclass hinge loss
+    L, with :math:`D = 2X^2|U|^2` and gamma <= 1/2, the expected mistakes of n rounds are at most :math:`L + \gamma n +
+    3\max(KD/\gamma, \sqrt{D\gamma n}) + \sqrt{KDL/\gamma}` ([Banditron]_; `regretless.bounds.banditron`,
+    `mistake_bound`). It is of order n^(2/3), and :math:`\sqrt n` where L = 0.
 
     Parameters
     ----------
     gamma : the probability of exploring, from 0 to 1.
     n_classes : K; the labels are 0, ..., K-1.
-    classes : the labels, if they are others. No intercept is added: append a constant column.
-    random_state : a number; what is drawn in a round depends on it and on the number of the round.
+    classes : the labels, if they differ from 0, ..., K-1. No intercept is added: append a constant column.
+    random_state : seed of the draws, which depend on it and on the number of the round.
 
     Attributes
     ----------
     classes_ : the labels.
     coef_ : the weights (K, d).
-    rounds_, mistakes_ : how many there were.
-    state_ : `W`, `x` and `pending` (the open round), `tally` (rounds, mistakes, explorations, lessons).
+    rounds_, mistakes_ : the number of finished rounds, and of mistakes in them.
+    state_ : `W`, `x` and `pending` (the open round), `tally` (rounds, mistakes, explorations, updates).
 
     Examples
     --------
@@ -90,9 +90,9 @@ class Banditron(BanditLearner):
     def _prepare(self, n_features: int, n_classes: int) -> BanditronConstants:
         gamma = validate.positive("gamma", self.gamma, zero=True)
         if gamma > 1:
-            raise ValueError(f"gamma={self.gamma!r} is a probability: at most 1.")
+            raise ValueError(f"gamma={self.gamma!r} is a probability: give at most 1.")
         if 0 < gamma < n_classes / validate.HEAVIEST:
-            raise ValueError(f"gamma={self.gamma!r} is so small that one right guess would outweigh all rows: take 0.")
+            raise ValueError(f"gamma={self.gamma!r} is so small that one correct guess would outweigh all rows: use 0.")
         return BanditronConstants(gamma)
 
     def _start(self, n_features: int, n_classes: int) -> LinearBanditState:
@@ -110,7 +110,7 @@ class Banditron(BanditLearner):
 
     @property
     def coef_(self) -> Array:
-        """The weights, one row a class."""
+        """The weights, one row per class."""
         self._require_begun()
         return self.state_.W.copy()
 
@@ -119,23 +119,23 @@ class Banditron(BanditLearner):
 
     def _learn(self, row: Array, k: int, correct: bool, label: int | None) -> bool:
         W = self.state_.W
-        likeliest = int(np.argmax(W @ row[0]))
+        best = int(np.argmax(W @ row[0]))
         move = np.zeros(self._n_classes)
         if correct:
             move[k] = 1.0 / self.state_.pending[PROBABILITY]
-        move[likeliest] -= 1.0
+        move[best] -= 1.0
         W += np.outer(move, row[0])
         return bool(move.any())
 
     def mistake_bound(self, hinge_loss: float, comparator_norm: float, feature_bound: float, n: int) -> float:
-        """The expected mistakes of n rounds with rows of norm up to `feature_bound` are at most this.
+        """An upper bound on the expected mistakes of n rounds with rows of norm up to `feature_bound`.
 
-        `hinge_loss` is the total of weights of the Frobenius norm `comparator_norm`: on a row the largest
+        `hinge_loss` is the total hinge loss of weights of Frobenius norm `comparator_norm`: per row the largest
         1 + (another class's score) - (the label's score), or 0.
         """
         self._require_begun()
         if self._constants.gamma == 0:
-            raise NoBound("gamma=0: who never explores may never be told a label.")
+            raise NoBound("gamma=0: a learner that never explores has no bound. Use a positive gamma.")
         return bounds.banditron(
             n,
             n_classes=self._n_classes,

@@ -1,4 +1,4 @@
-"""EpsilonGreedy: name the likeliest label, now and then any, and learn from every right guess."""
+"""EpsilonGreedy: play the most probable label, explore with probability epsilon, learn from correct guesses."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from regretless.learners.bandits.learner import PROBABILITY, BanditReduction, Ba
 
 
 class GreedyConstants(NamedTuple):
-    """How it explores, and how heavy a row can become for the base."""
+    """The probability of exploring, and the largest weight of a row for the base learner."""
 
     epsilon: float
     heaviest: Array
 
 
 class EpsilonGreedy(BanditReduction):
-    r"""Name the base learner's likeliest label, with probability epsilon any label, and learn from every right guess.
+    r"""Play the base learner's most probable label, with probability epsilon any label; learn from correct guesses.
 
-    A right guess tells the label, whether it explored or not. It was made with probability p, and the base learns the
-    row with weight 1/p: on average every row then counts once, however seldom its label is guessed.
+    A correct guess reveals the label, whether it explored or not. If its probability was p, the base learner learns the
+    row with weight 1/p: in expectation every row then counts once, however rarely its label is guessed.
 
-    **Guarantee.** For a base that suffers log loss, every stream fixed in advance and every comparator, of log loss L:
+    **Guarantee.** For a base learner with log loss, every stream fixed in advance and every comparator with log loss L,
     the expected mistakes of n rounds are at most :math:`(L + E\,C)/\ln 2 + \epsilon n`, with C the base's
-    `regret_certificate()` after them. (With the weights the base's expected loss is at most L + E C, and where its
-    likeliest label is wrong the label has at most half the probability: a loss of ln 2 or more.) C is no number known
-    in advance and can be large: the weights reach :math:`K/\epsilon`. For a bound known in advance there is
-    `BanditMulticlass`.
+    `regret_certificate()` after them. (With these weights the base learner's expected loss is at most L + E C, and
+    where its most probable label is wrong, the true label has at most half the probability: a loss of at least ln 2.) C
+    is not known in advance and can be large: weights reach :math:`K/\epsilon`. `BanditMulticlass` has a bound known in
+    advance.
 
     Parameters
     ----------
-    estimator : a learner of classes, of any loss. It is not touched: a clone learns.
+    estimator : a classifier with any loss. It is not changed: a clone learns.
     epsilon : the probability of exploring, from 0 to 1.
     n_classes : K; the labels are 0, ..., K-1.
-    classes : the labels, if they are others.
-    random_state : a number; what is drawn in a round depends on it and on the number of the round.
+    classes : the labels, if they differ from 0, ..., K-1.
+    random_state : seed of the draws, which depend on it and on the number of the round.
 
     Attributes
     ----------
     classes_ : the labels.
-    estimator_ : the base learner, as far as it has learned; it can forecast.
-    rounds_, mistakes_ : how many there were.
-    state_ : `exploration`, `x` and `pending` (the open round), `tally` (rounds, mistakes, explorations, lessons).
+    estimator_ : the fitted base learner.
+    rounds_, mistakes_ : the number of finished rounds, and of mistakes in them.
+    state_ : `exploration`, `x` and `pending` (the open round), `tally` (rounds, mistakes, explorations, updates).
 
     Examples
     --------
@@ -63,7 +63,7 @@ class EpsilonGreedy(BanditReduction):
 
     References
     ----------
-    The argument above is complete; the reduction it varies is that of the key `folklore` of REFERENCES.bib.
+    The proof is given above; the reduction is a variant of that of key `folklore` of REFERENCES.bib.
     """
 
     _constants: GreedyConstants
@@ -93,7 +93,7 @@ class EpsilonGreedy(BanditReduction):
         if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number) or not 0 <= epsilon <= 1:
             raise ValueError(f"epsilon={epsilon!r} must be a number from 0 to 1.")
         if 0 < epsilon < n_classes / HEAVIEST:
-            raise ValueError(f"epsilon={epsilon!r} is so small that one right guess would outweigh all rows: take 0.")
+            raise ValueError(f"epsilon={epsilon!r} is so small that one correct guess would outweigh all rows: use 0.")
         self.estimator_ = self._fresh(self.estimator, n_features)
         return GreedyConstants(float(epsilon), np.array([n_classes / float(epsilon) if epsilon else 1.0]))
 

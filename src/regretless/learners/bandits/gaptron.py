@@ -1,4 +1,4 @@
-"""Gaptron: mistakes compared with log loss, for the price of gradient descent."""
+"""Gaptron: mistakes compared with log loss, at the cost of gradient descent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LN2 = math.log(2.0)
 
 
 class GaptronConstants(NamedTuple):
-    """The numbers of the game."""
+    """The validated numbers."""
 
     gamma: float
     step: float
@@ -26,42 +26,42 @@ class GaptronConstants(NamedTuple):
 
 
 class Gaptron(BanditLearner):
-    r"""Gradient descent on the log loss in bits, that explores the more the less sure it is.
+    r"""Gradient descent on the log loss in bits that explores more when it is less sure.
 
-    With weights W, one row a class, :math:`\sigma = \mathrm{softmax}(Wx)` and :math:`\hat y` its largest entry, the gap
-    is :math:`a = 1 - \sigma_{\hat y}` if that entry is at least 1/2, and a = 1 otherwise. With probability
-    :math:`1 - \max(a, \gamma)` the label played is :math:`\hat y`, otherwise any. Then
+    With weights W, one row per class, :math:`\sigma = \mathrm{softmax}(Wx)` and :math:`\hat y` its largest entry, the
+    gap is :math:`a = 1 - \sigma_{\hat y}` if that entry is at least 1/2, and a = 1 otherwise. With probability :math:`1
+    - \max(a, \gamma)` the label played is :math:`\hat y`, otherwise a uniform one. Then
 
     .. math:: W \leftarrow W - \eta \frac{(\sigma - e_y) x^T}{\ln 2} \cdot
               \begin{cases} 1 & \text{full information} \\ 1[\tilde y = y]/P(\tilde y) & \text{bandit} \end{cases}
 
-    with :math:`P(\tilde y)` the probability of what was played: a wrong guess teaches nothing, and on average the steps
-    are the same. The mistakes that exploring costs hide in the gap between log loss and mistakes, which is why there is
-    no price for it with full information. A row costs O(K d).
+    with :math:`P(\tilde y)` the probability of the label played: a wrong guess teaches nothing, and the steps have the
+    same expectation. The gap between log loss and mistakes pays for the mistakes of exploration, which is why it adds
+    nothing to the bound with full information. The cost per row is O(K d).
 
-    **Guarantee.** For rows of norm up to X, every stream fixed in advance and every U, of total loss L in bits, the
+    **Guarantee.** For rows of norm up to X, every stream fixed in advance and every U with total loss L in bits, the
     expected mistakes of n rounds are at most :math:`L + |U|^2/(2\eta) + \gamma n`. Full information: with gamma = 0 and
-    :math:`\eta = \ln 2/(2KX^2)` it is :math:`L + KX^2|U|^2/\ln 2`, whatever n ([Gaptron]_;
+    :math:`\eta = \ln 2/(2KX^2)` it is :math:`L + KX^2|U|^2/\ln 2` for every n ([Gaptron]_;
     `regretless.bounds.gaptron`). Bandit: for :math:`\eta = \frac{\ln 2}{2KX^2}\min(\gamma, \frac1{2K})`; with
     :math:`\gamma = X|U|\sqrt{K/(n \ln 2)}`, if that is at most 1/(2K), it is :math:`L + 2X|U|\sqrt{Kn/\ln 2}`
-    (`regretless.bounds.gaptron_bandit`). The algorithm is that of [Gaptron]_ with the log loss alone; this step, and
-    the argument for it, are ours.
+    (`regretless.bounds.gaptron_bandit`). The algorithm is that of [Gaptron]_ for the log loss; this step size and
+    its proof are ours.
 
     Parameters
     ----------
-    information : "bandit", or "full": then `feedback` must be given the true label as well.
-    gamma : the least probability of exploring, above 0 and up to 1; not read with full information.
-    feature_bound : X; a row beyond it is refused.
+    information : "bandit", or "full": `feedback` then also needs the true label.
+    gamma : the least probability of exploring, above 0 and up to 1; not used with full information.
+    feature_bound : X; longer rows are refused.
     n_classes : K; the labels are 0, ..., K-1.
-    classes : the labels, if they are others. No intercept is added: append a constant column.
-    random_state : a number; what is drawn in a round depends on it and on the number of the round.
+    classes : the labels, if they differ from 0, ..., K-1. No intercept is added: append a constant column.
+    random_state : seed of the draws, which depend on it and on the number of the round.
 
     Attributes
     ----------
     classes_ : the labels.
     coef_ : the weights (K, d).
-    rounds_, mistakes_ : how many there were.
-    state_ : `W`, `x` and `pending` (the open round), `tally` (rounds, mistakes, explorations, lessons).
+    rounds_, mistakes_ : the number of finished rounds, and of mistakes in them.
+    state_ : `W`, `x` and `pending` (the open round), `tally` (rounds, mistakes, explorations, updates).
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Gaptron(BanditLearner):
 
     @property
     def needs_labels(self) -> bool:  # type: ignore[override]
-        """Whether `feedback` wants the true label."""
+        """Whether `feedback` needs the true label."""
         return self._constants.full if "_constants" in vars(self) else self.information == "full"
 
     def _prepare(self, n_features: int, n_classes: int) -> GaptronConstants:
@@ -116,9 +116,9 @@ class Gaptron(BanditLearner):
         full = self.information == "full"
         gamma = 0.0 if full else validate.positive("gamma", self.gamma)
         if gamma > 1:
-            raise ValueError(f"gamma={self.gamma!r} is a probability: at most 1.")
+            raise ValueError(f"gamma={self.gamma!r} is a probability: give at most 1.")
         if not full and gamma < n_classes / validate.HEAVIEST:
-            raise ValueError(f"gamma={self.gamma!r} is so small that nothing would be learned: explore more.")
+            raise ValueError(f"gamma={self.gamma!r} is so small that nothing would be learned: use a larger gamma.")
         X = validate.positive("feature_bound", self.feature_bound)
         if not 1e-70 <= X <= 1e70:
             raise ValueError(f"feature_bound={X!r} is beyond floating point arithmetic: scale the rows.")
@@ -141,7 +141,7 @@ class Gaptron(BanditLearner):
 
     @property
     def coef_(self) -> Array:
-        """The weights, one row a class."""
+        """The weights, one row per class."""
         self._require_begun()
         return self.state_.W.copy()
 
@@ -153,17 +153,17 @@ class Gaptron(BanditLearner):
 
     def _policy(self, row: Array) -> tuple[float, Array]:
         p = self._softmax(row)
-        likeliest = int(np.argmax(p))
-        gap = 1.0 - float(p[likeliest]) if p[likeliest] >= 0.5 else 1.0
-        return max(gap, self._constants.gamma), certain(likeliest, p.size)
+        best = int(np.argmax(p))
+        gap = 1.0 - float(p[best]) if p[best] >= 0.5 else 1.0
+        return max(gap, self._constants.gamma), certain(best, p.size)
 
     def feedback(self, x: Any, action: Any, correct: bool, label: Any = None) -> None:
         """End the round: whether `action`, which `act` chose for x, was the label; with full information, the label."""
         if self.needs_labels == (label is None):
-            given = "needs the true label" if label is None else "never sees the true label"
-            raise ValueError(
-                f"information={self.information!r}: this learner {given}, feedback(x, action, correct, ...)."
+            given = (
+                "needs the true label: pass label" if label is None else "never sees the true label: leave label out"
             )
+            raise ValueError(f"information={self.information!r}: feedback {given}.")
         self._end(x, action, correct, label)
 
     def _learn(self, row: Array, k: int, correct: bool, label: int | None) -> bool:
@@ -177,7 +177,7 @@ class Gaptron(BanditLearner):
         return True
 
     def mistake_bound(self, comparator_loss: float, comparator_norm: float, n: int | None = None) -> float:
-        """The expected mistakes of n rounds (default: those so far) are at most this.
+        """An upper bound on the expected mistakes of n rounds (default: those so far).
 
         `comparator_loss` is the total log loss, in nats, of weights of the Frobenius norm `comparator_norm`.
         """

@@ -1,12 +1,12 @@
-"""What bandit learners share: they name a label, and are told no more than whether it was right.
+"""BanditLearner: the base class of learners that play a label and observe only whether it was correct.
 
-The verbs are `act(x)` and `feedback(x, action, correct)`, in turn. A learner's own file supplies
+The methods `act(x)` and `feedback(x, action, correct)` alternate. A subclass implements
 
-- `_prepare(n_features, n_classes)`: the validated numbers of the game;
+- `_prepare(n_features, n_classes)`: the validated numbers;
 - `_start(n_features, n_classes)`: the state before the first round, with the fields `x`, `pending` and `tally`;
-- `_check(row)`: refuses rows it does not take;
-- `_policy(row)`: the probability of exploring, and the distribution it plays otherwise;
-- `_learn(row, k, correct, label)`: what a round teaches.
+- `_check(row)`: refuses invalid rows;
+- `_policy(row)`: the probability of exploring, and the distribution to draw from otherwise;
+- `_learn(row, k, correct, label)`: the update after a round.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.theory.domains import Competition
 
-ROUNDS, MISTAKES, EXPLORED, LEARNED = range(4)  # of the tally: rounds over, wrong, explored, and those that taught
+ROUNDS, MISTAKES, EXPLORED, LEARNED = range(4)  # of the tally: rounds finished, wrong, explored, and with an update
 OPEN, ACTION, PROBABILITY, EXPLORING = range(4)  # of the round between `act` and `feedback`
 
 
 class BanditState(NamedTuple):
-    """Of a bandit learner that holds another: what that one has learned is its own."""
+    """The state of a bandit learner that holds another one, apart from what that one has learned."""
 
-    exploration: Array  # (1,): the present probability of exploring
+    exploration: Array  # (1,): the current probability of exploring
     x: Array  # (d,): the row of the open round
     pending: Array  # (4,): whether a round is open, the action played, its probability, whether it explores
-    tally: Array  # (4,): rounds over, mistakes, explorations, rounds that taught something
+    tally: Array  # (4,): rounds finished, mistakes, explorations, rounds with an update
 
 
 class LinearBanditState(NamedTuple):
-    """Of a bandit learner with weights of its own."""
+    """The state of a bandit learner with its own weights."""
 
     W: Array  # (K, d)
     x: Array
@@ -54,15 +54,15 @@ class LinearBanditState(NamedTuple):
 
 
 class BanditLearner(Stored):
-    """A learner that names one label a round and is told whether it was right."""
+    """A learner that plays one label per round and observes whether it was correct."""
 
     n_classes: int | None
     classes: Any
     random_state: int
-    needs_labels: ClassVar[bool] = False  # whether `feedback` wants the true label: then the game is no bandit's
+    needs_labels: ClassVar[bool] = False  # whether `feedback` needs the true label: then the feedback is not a bandit's
     _learned = ("_seed",)
 
-    # ------------------------------------------------------------------ what a learner supplies
+    # ------------------------------------------------------------------ what a subclass implements
 
     @abstractmethod
     def _prepare(self, n_features: int, n_classes: int) -> Any: ...
@@ -78,17 +78,17 @@ class BanditLearner(Stored):
 
     @abstractmethod
     def _learn(self, row: Array, k: int, correct: bool, label: int | None) -> bool:
-        """Learn from a round in which class k was named; whether there was something to learn."""
+        """Learn from a round in which class k was played. Returns whether there was an update."""
 
     @property
     def competes_with(self) -> Competition | None:
-        """The loss and the set that relative mistakes are measured against, or None."""
+        """The loss and the set of comparators, or None."""
         return None
 
     # ------------------------------------------------------------------ the game
 
     def act(self, x: Any) -> tuple[Any, float]:
-        """Name a label for the row x. Returns it, and the probability with which it was chosen."""
+        """Play a label for the row x. Returns the label and its probability."""
         with self._untouched_on_error():
             row = self._row(x)
             if "state_" not in vars(self):
@@ -97,39 +97,39 @@ class BanditLearner(Stored):
                 self._begin(row.shape[1])
             elif self.state_.pending[OPEN]:
                 raise ValueError(
-                    f"round {self.rounds_}: there was no feedback yet. Give it first, feedback(x, action, correct); "
-                    "then act again. Nothing was changed."
+                    f"round {self.rounds_}: there was no feedback yet. Call feedback(x, action, correct) before the "
+                    "next act(x). Nothing was changed."
                 )
             self._check(row)
             explore, p = self._policy(row)
-            # a generator for each round, from the seed and its number: there is none to save
+            # one generator per round, from the seed and the number of the round: no generator has to be saved
             rng = np.random.default_rng([self._seed, self.rounds_])
             exploring = bool(rng.random() < explore)
             k = int(rng.integers(p.size)) if exploring else drawn(p, rng.random())
             probability = float(explore / p.size + (1.0 - explore) * p[k])
-            listen()  # the last moment at which the round can be left as if it had not been asked for
+            listen()  # the last point at which an interrupt leaves no open round
         self.state_.x[:] = row[0]
         self.state_.pending[:] = 1.0, k, probability, exploring
         return self.classes_[k], probability
 
     def feedback(self, x: Any, action: Any, correct: bool) -> None:
-        """End the round: whether `action`, which `act` chose for x, was the label."""
+        """End the round; `correct` says whether `action`, which `act` chose for x, was the label."""
         self._end(x, action, correct, None)
 
     def _end(self, x: Any, action: Any, correct: bool, label: Any) -> None:
         if "state_" not in vars(self) or not self.state_.pending[OPEN]:
-            raise ValueError("there is feedback and no round: call act(x) first.")
+            raise ValueError("feedback without an open round: call act(x) first.")
         state, row = self.state_, self._row(x)
         if not np.array_equal(row[0], state.x):
             raise BadRow(
-                f"round {self.rounds_}: this x is not the row of the last act(x). Give the feedback of that one; "
-                "nothing was learned from this call."
+                f"round {self.rounds_}: this x is not the row of the last act(x). Pass that row; nothing was learned "
+                "from this call."
             )
         k = int(state.pending[ACTION])
         if self._labels.code.get(plain(action), -1) != k:
             raise BadRow(
-                f"round {self.rounds_}: action={action!r} was not played, act(x) chose {self.classes_[k]!r}: what "
-                "other actions would have earned is not known. Nothing was learned from this call."
+                f"round {self.rounds_}: action={action!r} was not played, act(x) chose {self.classes_[k]!r}. Pass the "
+                "action that was played; nothing was learned from this call."
             )
         if not isinstance(correct, bool | np.bool_):
             raise BadRow(f"round {self.rounds_}: correct={correct!r} must be True or False.")
@@ -145,12 +145,12 @@ class BanditLearner(Stored):
             self._next_round()
 
     def _close(self) -> None:
-        """No round is open."""
+        """Close the round."""
         self.state_.pending[:] = 0.0
         self.state_.x[:] = 0.0
 
     def _next_round(self) -> None:
-        """What is to happen between two rounds."""
+        """Called between two rounds."""
 
     def probabilities(self, x: Any) -> Array:
         """The probability (K,) of every action at x, in the order of `classes_`. Changes nothing."""
@@ -163,24 +163,24 @@ class BanditLearner(Stored):
 
     def _require_begun(self) -> None:
         if "state_" not in vars(self):
-            raise NotFittedError(f"this {type(self).__name__} has met no row yet: call act(x) first.")
+            raise NotFittedError(f"This {type(self).__name__} is not fitted: call act(x) first.")
 
     @property
     def rounds_(self) -> int:
-        """The rounds that are over."""
+        """The number of finished rounds."""
         self._require_begun()
         return int(self.state_.tally[ROUNDS])
 
     @property
     def mistakes_(self) -> int:
-        """The wrong labels it has named, in the rounds that are over."""
+        """The number of wrong labels in the finished rounds."""
         self._require_begun()
         return int(self.state_.tally[MISTAKES])
 
     # ------------------------------------------------------------------ rows and labels
 
     def _row(self, x: Any) -> Array:
-        """One row as a block of length one, the caller's own no more."""
+        """One row as a block of length one, copied."""
         if has_names(x):
             validate_data(self, as_block(x), reset="state_" not in vars(self), skip_check_array=True)
         given = x.toarray().ravel() if sparse.issparse(x) else x
@@ -191,10 +191,10 @@ class BanditLearner(Stored):
         return row.reshape(1, -1)
 
     def _declared(self) -> Labels:
-        """The labels there are: nobody will show them."""
+        """The labels of the parameters: feedback never reveals them."""
         n = self.n_classes
         if self.classes is None and n is None:
-            raise ValueError("who is told no label must know beforehand what there is: give n_classes or classes.")
+            raise ValueError("Labels are never revealed: pass n_classes or classes.")
         if n is not None:
             validate.whole("n_classes", n, 2)
         labels = Labels.of(None, np.arange(n or 0) if self.classes is None else self.classes)
@@ -209,52 +209,48 @@ class BanditLearner(Stored):
     def _begin(self, n_features: int) -> None:
         self._seed = validate.whole("random_state", self.random_state, 0)
         self._constants = self._prepare(n_features, self._n_classes)
-        self._played_with = self.get_params(deep=False)
+        self.params_ = self.get_params(deep=False)
         self.state_ = self._start(n_features, self._n_classes)
 
     # ------------------------------------------------------------------ files
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
-        """How many numbers a fresh state has, nearly: a file that has fewer is refused."""
+        """The approximate size of a fresh state: a file with fewer numbers is refused."""
         return n_features
 
     def _check_state(self) -> None:
-        """Refuse a state that no game can have led to (`state_checks.py`): a file may hold anything."""
+        """Refuse a state that no game leads to (`state_checks.py`): a file may contain anything."""
         K, state = self._n_classes, self.state_
-        # the number first: as many labels would be made of it
+        # n_classes first: a wrong one would allocate that many labels
         same = self.n_classes in (None, K) and self._declared().classes.tolist() == self.classes_.tolist()
         state_checks.require(same, f"the classes {self.classes_.tolist()} are not those of the parameters")
         state_checks.whole("tally, rounds", state.tally[ROUNDS])
         state_checks.whole("tally", state.tally, float(state.tally[ROUNDS]))
         opened, action, probability, exploring = state.pending.tolist()
         if not opened:
-            state_checks.require(not state.pending.any() and not state.x.any(), "pending: a round that is not open")
+            state_checks.require(
+                not state.pending.any() and not state.x.any(), "pending: no round is open, but it has a row"
+            )
             return
-        state_checks.require(
-            opened == 1.0 and exploring in (0.0, 1.0), "pending: a round is open or not, explores or not"
-        )
+        state_checks.require(opened == 1.0 and exploring in (0.0, 1.0), "pending: flags other than 0 and 1")
         state_checks.whole("pending, action", action, K - 1)
         state_checks.within("pending, probability", probability, 1.0 / (2.0 * validate.HEAVIEST), 1.0)
         self._check(state.x[None])
 
 
 class BanditReduction(BanditLearner):
-    """A bandit learner made of a learner that sees labels."""
+    """A bandit learner that holds a learner with full information."""
 
     estimator: OnlineClassifier
     estimator_: OnlineClassifier
     state_: BanditState
-    _holds = {"estimator": "estimator_"}
+    holds = {"estimator": "estimator_"}
 
     def _fresh(self, given: Any, n_features: int) -> Any:
         """A clone of a learner, ready for its first row."""
         if not isinstance(given, OnlineClassifier) or getattr(given, "_regresses", False):
-            raise ValueError(f"estimator={given!r}: give one of regretless's learners of classes, such as FOLKLORE().")
-        base = clone(given)
-        base.n_features_in_ = n_features
-        base._meet_classes(self._labels)
-        base._begin(n_features)
-        return base
+            raise ValueError(f"estimator={given!r}: give a classifier of regretless, such as FOLKLORE().")
+        return clone(given)._begin_like(self, self._labels)
 
     def _start(self, n_features: int, n_classes: int) -> BanditState:
         return BanditState(np.zeros(1), np.zeros(n_features), np.zeros(4), np.zeros(4))
@@ -263,28 +259,29 @@ class BanditReduction(BanditLearner):
         super()._check_state()
         state_checks.within("exploration", self.state_.exploration, 0.0, 1.0)
         state_checks.require(
-            self.estimator_.state_.tally[ROWS] <= self.state_.tally[LEARNED], "tally: the base has learned more rounds"
+            self.estimator_.state_.tally[ROWS] <= self.state_.tally[LEARNED],
+            "tally: the base learner has learned more rounds",
         )
 
     def _teach(self, row: Array, k: int, weight: float = 1.0) -> None:
-        """The base learns that class k is the label of the row."""
+        """The base learner learns that class k is the label of the row."""
         base = self.estimator_
         base._run(row, base._labels.target(k), np.array([weight]), base._new_forecasts(1))
 
 
 def drawn(p: Array, u: float) -> int:
-    """The class that a uniform number draws from a distribution."""
+    """The class that the uniform number u draws from the distribution p."""
     return min(int(np.searchsorted(np.cumsum(p), u, side="right")), p.size - 1)
 
 
 def certain(k: int, n_classes: int) -> Array:
-    """The distribution that is sure of class k."""
+    """The distribution concentrated on class k."""
     p = np.zeros(n_classes)
     p[k] = 1.0
     return p
 
 
 def plain(label: Any) -> Any:
-    """A label that can be looked up."""
+    """The label as a hashable Python object, or None."""
     label = label.item() if isinstance(label, np.generic) else label
     return label if getattr(label, "__hash__", None) else None

@@ -1,1 +1,1 @@
-"""Learners made of several learners."""
+"""Learners that hold several learners."""

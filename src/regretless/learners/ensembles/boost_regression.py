@@ -1,17 +1,17 @@
-r"""Boosting regression: how far to move the scores towards a label that a weak learner has named.
+r"""Boosting regression: how far to move the scores towards the label that a weak learner predicted.
 
-Scores s and a label l are given; the scores played, with the true label y, should be almost as good as
-:math:`s + \alpha e_l` for the best fixed :math:`\alpha \in [-2, 2]`. It is a problem with two classes, l or not:
+Given scores s and a label l, the loss of the new scores should be almost that of :math:`s + \alpha e_l` for the best
+fixed :math:`\alpha \in [-2, 2]`. This is a problem with two classes, l or not l:
 
 .. math:: \tilde s = (s_l, \mathrm{lse}_{k \ne l} s_k), \qquad
           \tilde x = \bigl(\mathrm{clip}_{\pm\ln T}\tfrac12(\tilde s_1 - \tilde s_2),\; 1\bigr),
 
-and AIOLI with two features gives its margin :math:`\zeta_1 - \zeta_2`; the fixed alpha is the weights
-:math:`(2, \alpha)`, of norm at most :math:`2\sqrt2`. Then :math:`\hat s_l = \zeta_1` and the other scores are moved
-together, so that their lse is :math:`\zeta_2`. (The text has -1 for the second feature, its proof +1:
+and AIOLI with two features forecasts its margin :math:`\zeta_1 - \zeta_2`; a fixed alpha corresponds to the weights
+:math:`(2, \alpha)`, of norm at most :math:`2\sqrt2`. Then :math:`\hat s_l = \zeta_1`, and the other scores are moved
+together, so that their lse is :math:`\zeta_2`. (The paper has -1 for the second feature, its proof +1:
 docs/errata.md.)
 
-Not knowing T, row t is clipped at ln(t + 2): what clipping costs then sums to a logarithm too.
+T is unknown, so row t is clipped at ln(t + 2): the total cost of clipping is then bounded.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from regretless.learners.second_order.curvature import SHARP, kappa
 RADIUS = 2.0 * math.sqrt(2.0)
 REGULARIZATION = 1.0 / RADIUS**2
 VIRTUAL_WEIGHT = 0.5
-P00, P01, P11, W0, W1, EXCESS = range(6)  # a stage's memory: the matrix, the weights, the certificate's running part
+P00, P01, P11, W0, W1, EXCESS = range(6)  # of a stage: the matrix, the weights, and the running part of the certificate
 MEMORY = 6
-# What clipping row t at ln(t + 2) may cost is ln(1 + e^2/(t + 2)^2), t = 0, 1, ...: in all less than
+# Clipping row t at ln(t + 2) costs at most ln(1 + e^2/(t + 2)^2), t = 0, 1, ...: in total less than
 CLIPPING = math.e**2 * (math.pi**2 / 6.0 - 1.0)
 
 
 @kernel
 def begin(stage: Array) -> None:
-    """Nothing learned: P = I / lambda."""
+    """The state before the first row: P = I / lambda."""
     stage[:] = 0.0
     stage[P00] = 1.0 / REGULARIZATION
     stage[P11] = 1.0 / REGULARIZATION
 
 
 def check(stages: Array) -> None:
-    """Refuse stages that no rows can have led to: P is between 0 and what it starts as."""
+    """Refuse stages that no rows lead to: P lies between 0 and its first value."""
     P = stages[:, [P00, P01, P01, P11]].reshape(-1, 2, 2)
     state_checks.covariance("regression, P", P, 1.0 / REGULARIZATION)
     state_checks.sums("regression, the weights", stages[:, [W0, W1, EXCESS]])
 
 
 def regret(stages: Array) -> Array:
-    """An upper bound on each stage's regret against every alpha in [-2, 2]: AIOLI's certificate, and the clipping."""
+    """An upper bound on each stage's regret against alpha in [-2, 2]: AIOLI's certificate plus the cost of clipping."""
     found: Array = REGULARIZATION * RADIUS**2 + stages[:, EXCESS] + CLIPPING
     return found
 
@@ -79,7 +79,7 @@ def look(stage: Array, s: Array, label: int, clip: float) -> tuple[float, float,
 
 @kernel
 def move(stage: Array, s: Array, label: int, clip: float, out: Array) -> None:
-    """The scores played."""
+    """Write the scores after the stage."""
     _, m, q = look(stage, s, label, clip)
     margin, _ = forecast(m, q, VIRTUAL_WEIGHT)
     expand(s, label, margin, out)
@@ -87,7 +87,7 @@ def move(stage: Array, s: Array, label: int, clip: float, out: Array) -> None:
 
 @kernel
 def expand(s: Array, label: int, margin: float, out: Array) -> None:
-    """The label's score leads the lse of the others by the margin; among themselves the others stay as they are."""
+    """The label's score leads the lse of the others by the margin; differences among the others do not change."""
     shift = -0.5 * margin - rest(s, label)
     for k in range(s.size):
         out[k] = s[k] + shift
@@ -96,7 +96,7 @@ def expand(s: Array, label: int, margin: float, out: Array) -> None:
 
 @kernel
 def learn(stage: Array, s: Array, label: int, y: int, clip: float, weight: float) -> None:
-    """AIOLI's update, in two dimensions: whether the label was right."""
+    """AIOLI's update in two dimensions, with the target whether the label was right."""
     x, m, q = look(stage, s, label, clip)
     _, T = forecast(m, q, VIRTUAL_WEIGHT)
     p = 0.5 + 0.5 * T

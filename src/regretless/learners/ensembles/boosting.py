@@ -35,7 +35,7 @@ from regretless.learners.ensembles.weak import (
 from regretless.theory import bounds
 
 LARGEST = 1e150
-FARTHEST = 1e100  # standard deviations: sums of their squares are numbers
+FARTHEST = 1e100  # standard deviations: sums of their squares do not overflow
 begin, learn, move = regression.begin, regression.learn, regression.move
 
 
@@ -48,49 +48,49 @@ class BoostingConstants(NamedTuple):
 
 
 class BoostingState(NamedTuple):
-    """What the stages have learned; a row a stage."""
+    """The state of the stages, one row per stage."""
 
-    moments: Array  # (3, d) count, mean and sum of squared deviations of the columns: see spread.py
+    moments: Array  # (3, d) count, mean and sum of squared deviations of the columns: see core/deviations.py
     memory: Array  # of compiled weak learners: see weak.py
     regression: Array  # (N, 6): see boost_regression.py
     log_weight: Array  # (N,) of Hedge: minus the mistakes
-    edges: Array  # (N, 2) sums of the costs of the answers given, and of 1 - p(y)
-    drawn: Array  # (1,) mistakes of the labels drawn
+    edges: Array  # (N, 2) sums of the costs of the predicted labels, and of 1 - p(y)
+    drawn: Array  # (1,) mistakes of the drawn labels
     tally: Array
 
 
 class OnlineBoosting(OnlineClassifier):
-    r"""Online multiclass boosting: N weak learners, each told by costs where those before it err.
+    r"""Online multiclass boosting: N weak learners, each with costs that reflect the errors of those before it.
 
-    Stage i has the scores :math:`s^{i-1}` of the stages before (0 at first), and with p their softmax asks its weak
-    learner for a label, at the costs
+    Stage i receives the scores :math:`s^{i-1}` of the stages before (0 for the first). With p their softmax, its weak
+    learner predicts a label under the costs
 
     .. math:: C(y, l) = \frac{p_l - p_y + 1}{K}\ (l \ne y), \qquad C(y, y) = 0;
 
-    boosting regression moves the score of that label, by AIOLI in two dimensions. The label forecast is the most
-    probable of one stage, drawn in proportion to exp(-mistakes of the stage) (Hedge); probabilities are the mean of the
-    stages' in these proportions. A row costs O(N K) and what the weak learners cost.
+    boosting regression then moves the score of that label, by AIOLI in two dimensions. The forecast is the most
+    probable label of one stage, drawn in proportion to exp(-mistakes of the stage) (Hedge); probabilities are the mean
+    of the stages' probabilities with the same weights. The cost per row is O(N K) plus that of the weak learners.
 
-    **Guarantee.** With probability :math:`1-\delta` the labels drawn are wrong at most
-    :math:`16\,(n \ln K + N R(n))/\sum_i\gamma_i^2 + 2\ln(N/\delta)` times, :math:`\gamma_i` the edges of the weak
-    learners (`edges_`) and :math:`R(n) = O(\log^2 n)` (Proposition 12 and Theorem 13 of [FOLKLORE]_; `mistake_bound`).
+    **Guarantee.** With probability :math:`1-\delta` the drawn labels are wrong at most :math:`16\,(n \ln K + N
+    R(n))/\sum_i\gamma_i^2 + 2\ln(N/\delta)` times, :math:`\gamma_i` being the edges of the weak learners (`edges_`) and
+    :math:`R(n) = O(\log^2 n)` (Proposition 12 and Theorem 13 of [FOLKLORE]_; `mistake_bound`).
 
     Parameters
     ----------
-    estimator : "stump" (one column in eight parts, a label for each, chosen by what answers have cost),
-        "naive-bayes" (normal features, rows weighted by their cost), any learner of classes of this library (rows
-        weighted by their cost, see `regretless.learners.ensembles.weak.Weighted`), or an object that follows
+    estimator : "stump" (one column in eight parts, each with the label of least cost), "naive-bayes" (normal features,
+        rows weighted by their cost), any classifier of this library (rows weighted by their cost, see
+        `regretless.learners.ensembles.weak.Weighted`), or an object with the methods of
         `regretless.learners.ensembles.weak.WeakLearner`. Each stage has a copy.
-    n_estimators : N, the stages.
-    random_state : seed of the stumps' cuts and of the draws. Draws depend on it and on the number of the row.
+    n_estimators : N, the number of stages.
+    random_state : seed of the stumps' cuts and of the draws. Draws depend on the seed and the number of the row.
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of probabilities.
-    edges_ : (N,) gamma, how much better than chance each weak learner answered.
-    stage_mistakes_ : (N,) of the labels of each stage.
-    mistakes_ : of the labels drawn.
-    estimators_ : the learners of the stages, if these are learners of this library.
+    edges_ : (N,) gamma, the edge of each weak learner over chance.
+    stage_mistakes_ : (N,) the mistakes of the label of each stage.
+    mistakes_ : the mistakes of the drawn labels.
+    estimators_ : the fitted learners of the stages, if they are learners of this library.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class OnlineBoosting(OnlineClassifier):
 
     state_: BoostingState
     _constants: BoostingConstants
-    _copies = True
+    holds_copies = True
     _learned = ("_weak",)
     _weak: list[WeakLearner]
 
@@ -130,7 +130,7 @@ class OnlineBoosting(OnlineClassifier):
             callable(getattr(weak, verb, None)) for verb in ("start", "predict", "update")
         ):
             raise ValueError(
-                f"estimator={weak!r} has not the verbs start, predict and update, and is no learner of regretless's."
+                f"estimator={weak!r} must implement start(), predict() and update(), or be a classifier of regretless."
             )
         return BoostingConstants(n_estimators, kind, seed)
 
@@ -159,7 +159,7 @@ class OnlineBoosting(OnlineClassifier):
         )
 
     def _n_copies(self, n_classes: int) -> int:
-        """The stages that there will be."""
+        """The number of stages."""
         return self.n_estimators
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
@@ -176,15 +176,16 @@ class OnlineBoosting(OnlineClassifier):
         regression.check(state.regression)
         state_checks.within("log_weight", state.log_weight, -state_checks.LARGEST, 0.0)
         state_checks.sums("edges", state.edges)
-        state_checks.within("edges, what could be had", state.edges[:, 1], -state_checks.ROUNDING, math.inf)
+        state_checks.within("edges, 1 - p(y)", state.edges[:, 1], -state_checks.ROUNDING, math.inf)
         state_checks.within("drawn", state.drawn, 0.0, state_checks.LARGEST)
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, LARGEST
 
     @property
-    def _holds(self) -> dict[str, str]:  # type: ignore[override]
-        given = self.__dict__.get("_played_with", {}).get("estimator", self.estimator)
+    def holds(self) -> dict[str, str]:  # type: ignore[override]
+        """The stages, if they are learners of this library."""
+        given = self.__dict__.get("params_", {}).get("estimator", self.estimator)
         return {"estimator": "estimators_"} if isinstance(given, OnlineClassifier | Weighted) else {}
 
     @property
@@ -220,7 +221,7 @@ class OnlineBoosting(OnlineClassifier):
 
     @uninterrupted()
     def _run_row(self, x: Array, Y: Array, weight: float, out: Array) -> None:
-        """The same with weak learners that are objects."""
+        """Play one row with weak learners that are Python objects."""
         state = self.state_
         clip = math.log(state.tally[ROWS] + 2.0)
         scores, p, labels, costs = self._climb(x)
@@ -234,7 +235,7 @@ class OnlineBoosting(OnlineClassifier):
             learn(state.regression[i], scores[i], labels[i], y, clip, weight)
 
     def _climb(self, x: Array) -> tuple[Array, Array, NDArray[np.int64], Array]:
-        """Scores and probabilities before and after every stage, the labels named, and the costs told."""
+        """Scores and probabilities before and after every stage, the predicted labels, and the costs."""
         state, N, K = self.state_, len(self._weak), self._n_classes
         clip = math.log(state.tally[ROWS] + 2.0)
         scores, p = np.zeros((N + 1, K)), np.empty((N + 1, K))
@@ -246,23 +247,25 @@ class OnlineBoosting(OnlineClassifier):
             np.fill_diagonal(costs[i], 0.0)
             labels[i] = weak.predict(x, costs[i])
             if not 0 <= labels[i] < K:
-                raise ValueError(f"the weak learner of stage {i} said {labels[i]}: labels are 0 to {K - 1}.")
+                raise ValueError(
+                    f"the weak learner of stage {i} predicted {labels[i]}: predict() must return 0 to {K - 1}."
+                )
             move(state.regression[i], scores[i], labels[i], clip, scores[i + 1])
         softmax(scores[N], p[N])
         return scores, p, labels, costs
 
-    # ------------------------------------------------------------------ what came of it
+    # ------------------------------------------------------------------ results
 
     @property
     def edges_(self) -> Array:
-        """How much better than chance each weak learner answered: 1 is always right, 0 is by chance."""
+        """The edge of each weak learner over chance: 1 is always right, 0 is chance."""
         check_is_fitted(self, "state_")
         edges: Array = -self.state_.edges[:, 0] / np.maximum(self.state_.edges[:, 1], 1e-300)
         return edges
 
     @property
     def stage_mistakes_(self) -> Array:
-        """The mistakes of each stage's own label."""
+        """The mistakes of each stage's label."""
         check_is_fitted(self, "state_")
         return -self.state_.log_weight
 
@@ -274,7 +277,7 @@ class OnlineBoosting(OnlineClassifier):
         return weights / weights.sum()
 
     def stage_scores(self, X: Any) -> Array:
-        """The scores of rows after every stage, (n, N, K): a stage's label is that of the largest. Changes nothing."""
+        """The scores after every stage, (n, N, K); a stage's label has the largest. Changes nothing."""
         check_is_fitted(self, "state_")
         rows = np.asarray(self._rows(X, reset=False))
         self._check_rows(rows, ONE)
@@ -289,7 +292,7 @@ class OnlineBoosting(OnlineClassifier):
 
     @property
     def mistakes_(self) -> float:
-        """The mistakes of the labels drawn."""
+        """The mistakes of the drawn labels."""
         check_is_fitted(self, "state_")
         return float(self.state_.drawn[0])
 
@@ -300,7 +303,7 @@ class OnlineBoosting(OnlineClassifier):
         return regression.regret(self.state_.regression)
 
     def mistake_bound(self, failure: float = 0.05) -> float:
-        """Proposition 12: the labels drawn are wrong at most this many times, but for a probability of `failure`."""
+        """Proposition 12: an upper bound on the mistakes of the drawn labels, with probability 1 - `failure`."""
         check_is_fitted(self, "state_")
         require_unit_weights(self.state_.tally)
         return bounds.boosting(
@@ -313,25 +316,25 @@ class OnlineBoosting(OnlineClassifier):
 
     @property
     def competes_with(self) -> None:  # type: ignore[override]
-        """No fixed set: what is promised is few mistakes."""
+        """None: the guarantee bounds mistakes, not regret."""
         return None
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
-        """There is none: see `mistake_bound` and `stage_regret_`."""
+        """Raises `NoCertificate`: see `mistake_bound` and `stage_regret_`."""
         check_is_fitted(self, "state_")
-        raise NoCertificate("boosting competes with no fixed set, so no regret is proved: see mistake_bound().")
+        raise NoCertificate("OnlineBoosting competes with no fixed set, so it has no regret: use mistake_bound().")
 
     def regret_bound(self, n: int | None = None) -> float:
-        """There is none: see `mistake_bound`."""
+        """Raises `NoBound`: see `mistake_bound`."""
         check_is_fitted(self, "state_")
-        raise NoBound("boosting competes with no fixed set: see mistake_bound().")
+        raise NoBound("OnlineBoosting competes with no fixed set, so it has no regret: use mistake_bound().")
 
 
 def hard(Y: Array) -> Array:
     """Label distributions that are sure of a class; others are refused."""
     if (Y.max(axis=1) < 1.0).any():
         i = int(np.argmax(Y.max(axis=1) < 1.0))
-        raise BadRow(f"row {i}: a soft label {Y[i].tolist()}. Boosting counts mistakes: give one class a row.")
+        raise BadRow(f"row {i}: a soft label {Y[i].tolist()}. OnlineBoosting counts mistakes: give one class per row.")
     return Y
 
 
@@ -348,7 +351,7 @@ def uniform(seed: int, row: float) -> float:
 
 @kernel
 def decide(log_weight: Array, p: Array, seed: int, row: float, out: Array) -> int:
-    """The log of the mean of the stages' probabilities p[1:], by Hedge's weights; returns the label drawn."""
+    """The log of the mean of the stages' probabilities p[1:], by Hedge's weights; returns the drawn label."""
     N = log_weight.size
     top = np.max(log_weight)
     total = 0.0
@@ -374,7 +377,7 @@ def decide(log_weight: Array, p: Array, seed: int, row: float, out: Array) -> in
 def score(
     state: BoostingState, p: Array, labels: NDArray[np.int64], said: int, y: int, weight: float, out: Array
 ) -> None:
-    """Count the mistakes of every stage and of the label drawn, and the edges."""
+    """Count the mistakes of every stage and of the drawn label, and the edges."""
     log_weight, edges, drawn = state.log_weight, state.edges, state.drawn
     for i in range(log_weight.size):
         edges[i, 0] += weight * (p[i, labels[i]] - (1.0 if labels[i] == y else 0.0))
@@ -388,7 +391,7 @@ def score(
 
 @kernel
 def standardise(moments: Array, x: Array, z: Array) -> None:
-    """Features by the means and deviations of the rows before."""
+    """Standardise features by the means and deviations of the rows before."""
     for j in range(x.size):
         away = standardised(moments[SQUARE, j], x[j] - moments[MEAN, j], moments[COUNT, j])
         z[j] = min(max(away, -FARTHEST), FARTHEST)
@@ -398,7 +401,7 @@ def standardise(moments: Array, x: Array, z: Array) -> None:
 def climb(
     memory: Array, stages: Array, z: Array, kind: int, clip: float, scores: Array, p: Array, labels: NDArray[np.int64]
 ) -> None:
-    """Stage by stage: the probabilities so far, the label that the weak learner names, the scores moved towards it."""
+    """For each stage: the probabilities so far, the weak learner's label, and the scores moved towards it."""
     N = labels.size
     scores[0] = 0.0
     for i in range(N):

@@ -1,4 +1,4 @@
-"""Ensemble: what learners of several others share."""
+"""Ensemble: the base class of learners that hold a list of learners."""
 
 from __future__ import annotations
 
@@ -13,27 +13,30 @@ from regretless.core.types import Array
 
 
 class Ensemble(OnlineClassifier):
-    """A learner that holds a list of others, all of which meet every row: what one of them refuses, none learns."""
+    """A learner that holds a list of others, all of which learn every row. A row that one refuses, none learns."""
 
     @property
     @abstractmethod
     def _members(self) -> list[Any]:
-        """Those that learn, or before the first row those that are given."""
+        """The learners that learn; before the first row, those of the parameter."""
 
     @property
-    def _takes_sparse(self) -> bool:  # type: ignore[override]
-        return all(member._takes_sparse for member in self._members)
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """Whether all members accept sparse rows."""
+        return all(member.takes_sparse for member in self._members)
 
     @property
-    def _binary_only(self) -> bool:  # type: ignore[override]
-        return any(member._binary_only for member in self._members)
+    def binary_only(self) -> bool:  # type: ignore[override]
+        """Whether a member is a binary classifier."""
+        return any(member.binary_only for member in self._members)
 
     @property
-    def _least_rows(self) -> int:
-        return max(member._least_rows for member in self._members)
+    def least_rows(self) -> int:
+        """See `OnlineLearner`."""
+        return max(member.least_rows for member in self._members)
 
     def _check_state(self) -> None:
-        """Of all: the sums, and members that have met every row."""
+        """Check the sums, and that the members have learned every row."""
         tally = self.state_.tally
         state_checks.tally(tally)
         for member in self._members:

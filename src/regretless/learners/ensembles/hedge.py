@@ -1,4 +1,4 @@
-"""Hedge: whom of several learners to follow, by their mistakes."""
+"""Hedge: follow several learners, weighted by their mistakes."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ from regretless.theory import bounds
 
 
 class HedgeState(NamedTuple):
-    """What is known of the N experts; what they have learned is theirs."""
+    """The state of Hedge over N experts, apart from what these have learned."""
 
-    losses: Array  # (N,): the mistakes of each
+    losses: Array  # (N,): the mistakes of each expert
     gap: Array  # (1,): the sum of the mixability gaps, which sets the rate
     tally: Array
 
 
 def _forecasts_probabilities(hedge: Any) -> bool:
-    """Never: the shares of a vote are not the probabilities of labels."""
+    """False: the shares of a vote are not probabilities of labels."""
     return False
 
 
 class Hedge(Ensemble):
-    r"""Whom to follow: almost as few mistakes as the best of N learners, whatever they are.
+    r"""Hedge over any learners: almost as few mistakes as the best of N.
 
-    Each expert names the label it holds most likely. A label is drawn from the vote
+    Each expert votes for its most probable label. A label is drawn from the vote
 
     .. math:: p_k = \sum_{i\ \mathrm{says}\ k} w_i, \qquad w_i \propto e^{-\eta M_i}
 
     with :math:`M_i` the mistakes of expert i so far: :math:`1 - p_y` is the chance of a mistake, and its sum the number
     of mistakes expected. The rate needs no tuning (AdaHedge, [AdaHedge]_): :math:`\eta = \ln N / \Delta` with
-    :math:`\Delta` the sum so far of :math:`h - m`, where h is the loss of the row and :math:`m = -\frac1\eta \ln\sum_i
-    w_i e^{-\eta \ell_i}`; before the first gap the leaders share the vote. Unlike `Mixture`, experts need forecast no
-    probabilities (a `Perceptron`, an online SVM, a boosting), and only who errs counts.
+    :math:`\Delta` the sum so far of :math:`h - m`, where h is the loss of the row, and :math:`m = -\frac1\eta \ln\sum_i
+    w_i e^{-\eta \ell_i}`; before the first gap the leaders share the vote. Unlike in `Mixture`, experts need not
+    forecast probabilities (a `Perceptron`, an online SVM or a boosting can be one): only mistakes count.
 
-    **Guarantee.** The mistakes expected are at most those of the best expert plus :math:`1 + \sqrt{1 + n \ln N}`
-    (`regretless.bounds.hedge`), and plus :math:`2\Delta` in any case; where one expert is clearly the best this is a
-    small constant. The most popular label (`predict`) errs at most twice as often.
+    **Guarantee.** The expected mistakes are at most those of the best expert plus :math:`1 + \sqrt{1 + n \ln N}`
+    (`regretless.bounds.hedge`), and at most those plus :math:`2\Delta`, a small constant if one expert is clearly the
+    best. The label with the largest vote (`predict`) has at most twice as many mistakes.
 
     Parameters
     ----------
-    estimators : a list of learners of classes. They are not touched: clones learn, every row each.
+    estimators : a list of classifiers. They are not changed: clones of them learn every row.
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of votes.
-    estimators_ : the experts, as far as they have learned.
-    weights_ : their present shares of the vote.
-    state_ : `losses` (the mistakes of each), `gap` and `tally`.
+    estimators_ : the fitted experts.
+    weights_ : their current shares of the vote.
+    state_ : `losses` (the mistakes of each expert), `gap` and `tally`.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Hedge(Ensemble):
     """
 
     state_: HedgeState
-    _holds = {"estimators": "estimators_"}
+    holds = {"estimators": "estimators_"}
     estimators_: list[Any]
 
     def __init__(self, estimators: Sequence[OnlineClassifier]) -> None:
@@ -96,7 +96,7 @@ class Hedge(Ensemble):
 
     @property
     def _members(self) -> list[Any]:
-        """Those that learn, or before the first row those that are given."""
+        """The learners that learn; before the first row, those of the parameter."""
         if "estimators_" in self.__dict__:
             return self.estimators_
         if not isinstance(self.estimators, list | tuple) or not self.estimators:
@@ -104,7 +104,7 @@ class Hedge(Ensemble):
         for i, expert in enumerate(self.estimators):
             if not isinstance(expert, OnlineClassifier):
                 raise ValueError(
-                    f"estimators[{i}]={expert!r}: give regretless's learners of classes, such as Perceptron()."
+                    f"estimators[{i}]={expert!r}: Hedge takes classifiers of regretless, such as Perceptron()."
                 )
         return list(self.estimators)
 
@@ -140,23 +140,23 @@ class Hedge(Ensemble):
 
     @available_if(_forecasts_probabilities)
     def predict_proba(self, X: Any) -> Array:
-        """There are none."""
+        """Not available: votes are not probabilities."""
         return super().predict_proba(X)
 
     @available_if(_forecasts_probabilities)
     def predict_proba_one(self, x: Any) -> Array:
-        """There are none."""
+        """Not available: votes are not probabilities."""
         return super().predict_proba_one(x)
 
     @property
     def weights_(self) -> Array:
-        """The experts' present shares of the vote, which sum to 1."""
+        """The experts' current shares of the vote, which sum to 1."""
         check_is_fitted(self, "state_")
         w = np.empty(self.state_.losses.size)
         weigh(self.state_.losses, self.state_.gap[0], w)
         return w
 
-    # ------------------------------------------------------------------ what it promises
+    # ------------------------------------------------------------------ certificate and bound
 
     @property
     def competes_with(self) -> None:  # type: ignore[override]
@@ -164,12 +164,12 @@ class Hedge(Ensemble):
         return None
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
-        """The mistakes expected so far minus those of the best expert: known exactly."""
+        """The expected mistakes so far minus those of the best expert: an exact value."""
         check_is_fitted(self, "state_")
         return float(self.state_.tally[LOSS] - self.state_.losses.min())
 
     def regret_bound(self, n: int | None = None) -> float:
-        """How many mistakes more than the best expert's are to be expected, at most."""
+        """An upper bound on the expected mistakes minus those of the best expert."""
         check_is_fitted(self, "state_")
         require_unit_weights(self.state_.tally)
         return bounds.hedge(int(self.state_.tally[ROWS]) if n is None else n, n_experts=self.state_.losses.size)
@@ -177,7 +177,7 @@ class Hedge(Ensemble):
 
 @kernel
 def rate(gap: float, N: int) -> float:
-    """eta: infinite as long as there is no gap."""
+    """eta: infinite while the gap is 0."""
     return math.log(N) / gap if gap > 0.0 and N > 1 else math.inf
 
 
@@ -202,7 +202,7 @@ def weigh(losses: Array, gap: float, w: Array) -> None:
 
 @kernel
 def vote(w: Array, said: Array, t: int, out: Array) -> None:
-    """Each expert's share to the label it holds most likely."""
+    """Add each expert's share to its most probable label."""
     out[:] = 0.0
     for i in range(w.size):
         out[leader(said[i, t])] += w[i]
@@ -213,7 +213,7 @@ def run(state: HedgeState, said: Array, Y: Array, weight: Array, out: Array) -> 
     """The game over a block, given the experts' forecasts `said` of shape (N, n, K)."""
     losses, gap, tally = state
     N = losses.size
-    w, after, room = np.empty(N), np.empty(N), np.empty(N)
+    w, after, scratch = np.empty(N), np.empty(N), np.empty(N)
     for t in range(Y.shape[0]):
         weigh(losses, gap[0], w)
         vote(w, said, t, out[t])
@@ -225,8 +225,8 @@ def run(state: HedgeState, said: Array, Y: Array, weight: Array, out: Array) -> 
             h += w[i] * loss
             after[i] = losses[i] + loss
         eta = rate(gap[0], N)
-        least, total = tilt(losses, eta, room)
-        least_after, total_after = tilt(after, eta, room)
+        least, total = tilt(losses, eta, scratch)
+        least_after, total_after = tilt(after, eta, scratch)
         m = least_after - least - math.log(total_after / total) / eta  # -ln(sum w exp(-eta loss)) / eta
         gap[0] += max(0.0, h - m)
         losses[:] = after
@@ -235,7 +235,7 @@ def run(state: HedgeState, said: Array, Y: Array, weight: Array, out: Array) -> 
 
 @kernel
 def forecast_block(losses: Array, gap: Array, said: Array, out: Array) -> None:
-    """The votes on a block, all with the same shares."""
+    """The votes for a block, all with the same shares."""
     w = np.empty(losses.size)
     weigh(losses, gap[0], w)
     for t in range(out.shape[0]):

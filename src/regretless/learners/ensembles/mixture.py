@@ -1,4 +1,4 @@
-"""Mixture: several learners in one, almost as good as the best of them."""
+"""Mixture: a weighted mean of several learners, almost as good as the best of them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ LOG_LOSS = ("logistic", "softmax")
 
 
 class MixtureState(NamedTuple):
-    """What a mixture has learned of its N members; what they have learned is theirs."""
+    """The state of a mixture of N members, apart from what these have learned."""
 
     log_weight: Array  # (N,): logarithms of the weights, which sum to 1
-    losses: Array  # (N,): what each has suffered
+    losses: Array  # (N,): the total loss of each member
     tally: Array
 
 
@@ -41,36 +41,35 @@ class MixtureConstants(NamedTuple):
 
 
 class Mixture(Ensemble):
-    r"""Several learners in one: the mean of their probabilities, by weights that follow their losses.
+    r"""A mixture of learners: the mean of their probabilities, weighted by their losses.
 
     .. math:: p = \sum_i w_i p_i, \qquad w_i \propto \pi_i \exp\bigl(-\sum_s \ell_{s,i}\bigr)
 
-    with :math:`\ell_{s,i}` the log loss of member i on row s (of a soft label the cross-entropy; a row of weight c
-    counts c times). The members learn every row, each as if it were alone. With `share` > 0 every row ends with
-    :math:`w \leftarrow (1 - \alpha) w + \alpha\pi`: no member is ever given up, and the mixture follows when another
-    one becomes the best ([FixedShare]_). A grid over what is hard to know, such as the radius, leaves nothing to tune.
+    with :math:`\ell_{s,i}` the log loss of member i on row s (the cross-entropy for a soft label; a row of weight
+    c counts c times). Each member learns every row independently. With `share` > 0 every row ends with
+    :math:`w \leftarrow (1 - \alpha) w + \alpha\pi`: no weight vanishes, and the mixture adapts when another member
+    becomes the best ([FixedShare]_). A grid over a parameter that is hard to choose, such as the radius, replaces
+    tuning.
 
-    **Guarantee.** For weights of rows up to 1 the loss is at most that of any member i plus :math:`\ln(1/\pi_i)`,
-    which is ln N for N of equal prior, however many rows there are: :math:`e^{-\ell}` is the probability itself, so the
-    total loss is :math:`-\ln \sum_i \pi_i e^{-L_i}`, and for soft labels no more ([Aggregating]_;
-    `regretless.bounds.mixture`).
-    With `share` and equal priors, n rows cost at most
-    :math:`\ln N + k\ln\frac N\alpha + (n-1-k)\ln\frac1{1-\alpha+\alpha/N}` more than any sequence of members that
-    changes k times (`regretless.bounds.fixed_share`). `regret_certificate()` holds for all weights.
+    **Guarantee.** For rows of weight up to 1 the loss is at most that of any member i plus :math:`\ln(1/\pi_i)`,
+    which is ln N for equal priors, for any number of rows: :math:`e^{-\ell}` is the probability itself, so the
+    total loss is :math:`-\ln \sum_i \pi_i e^{-L_i}`, and at most that for soft labels
+    ([Aggregating]_; `regretless.bounds.mixture`). With `share` and equal priors, the loss on n rows is at most
+    :math:`\ln N + k\ln\frac N\alpha + (n-1-k)\ln\frac1{1-\alpha+\alpha/N}` above that of any sequence of
+    members with k changes (`regretless.bounds.fixed_share`). `regret_certificate()` is valid for all weights.
 
     Parameters
     ----------
-    estimators : a list of learners that forecast probabilities and suffer their log loss. They are not touched: the
-        mixture learns with clones.
-    prior : pi, positive numbers that sum to 1, one a member; None means 1/N each.
-    share : alpha, from 0 to below 1. About (changes expected) / (rows expected) is right.
+    estimators : a list of classifiers with log loss. They are not changed: clones of them learn.
+    prior : pi, positive numbers that sum to 1, one per member; None means 1/N each.
+    share : alpha, at least 0 and below 1. A good value is (changes expected) / (rows expected).
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of probabilities.
-    estimators_ : the members, as far as they have learned.
-    weights_ : the present weights of the members.
-    state_ : `log_weight`, `losses` (what each member has suffered) and `tally`.
+    estimators_ : the fitted members.
+    weights_ : the current weights of the members.
+    state_ : `log_weight`, `losses` (the total loss of each member) and `tally`.
 
     Examples
     --------
@@ -96,7 +95,7 @@ class Mixture(Ensemble):
 
     state_: MixtureState
     _constants: MixtureConstants
-    _holds = {"estimators": "estimators_"}
+    holds = {"estimators": "estimators_"}
     estimators_: list[Any]
 
     def __init__(
@@ -116,7 +115,7 @@ class Mixture(Ensemble):
 
     @property
     def _members(self) -> list[Any]:
-        """Those that learn, or before the first row those that are given."""
+        """The learners that learn; before the first row, those of the parameter."""
         if "estimators_" in self.__dict__:
             return self.estimators_
         if not isinstance(self.estimators, list | tuple) or not self.estimators:
@@ -134,12 +133,12 @@ class Mixture(Ensemble):
         if deep and isinstance(self.estimators, list | tuple):
             for i, learner in enumerate(self.estimators):
                 params[f"estimator{i}"] = learner
-                if isinstance(learner, OnlineLearner):  # others are refused when the first row comes
+                if isinstance(learner, OnlineLearner):  # others are refused at the first row
                     params |= {f"estimator{i}__{name}": value for name, value in learner.get_params().items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, by the names of `get_params`. A running game keeps those it was begun with."""
+        """Set parameters, by the names of `get_params`. A game in play keeps the parameters it began with."""
         if "estimators" in params:
             self.estimators = params.pop("estimators")
         if isinstance(self.estimators, list | tuple):
@@ -160,14 +159,14 @@ class Mixture(Ensemble):
     def _begin(self, n_features: int) -> None:
         members = side_by_side.begin(self._members, self._labels, self)
         for i, member in enumerate(members):
-            _require_log_loss(i, member)  # known only now: that of three classes may be another
+            _require_log_loss(i, member)  # now that the classes are known: the loss for three classes may differ
         self.estimators_ = members
         super()._begin(n_features)
 
     def _prepare(self, n_features: int, n_classes: int) -> MixtureConstants:
         share = validate.positive("share", self.share, zero=True)
         if share >= 1.0:
-            raise ValueError(f"share={self.share!r} must be below 1: at 1 the weights would stay the prior's.")
+            raise ValueError(f"share={self.share!r} must be below 1: at 1 the weights would stay equal to the prior.")
         return MixtureConstants(np.log(self._checked_prior(len(self._members))), share)
 
     def _checked_prior(self, n: int) -> Array:
@@ -178,7 +177,7 @@ class Mixture(Ensemble):
         except (TypeError, ValueError):
             prior = np.empty(0)
         if prior.shape != (n,) or not (prior > 0).all() or not abs(prior.sum() - 1.0) <= 1e-9:
-            raise ValueError(f"prior={self.prior!r}: give {n} positive numbers that sum to 1, one a learner.")
+            raise ValueError(f"prior={self.prior!r}: give {n} positive numbers that sum to 1, one per learner.")
         return prior / prior.sum()
 
     def _start(self, n_features: int, n_classes: int) -> MixtureState:
@@ -193,7 +192,7 @@ class Mixture(Ensemble):
 
     @property
     def weights_(self) -> Array:
-        """The members' present weights, which sum to 1."""
+        """The members' current weights, which sum to 1."""
         check_is_fitted(self, "state_")
         return np.exp(self.state_.log_weight)
 
@@ -208,21 +207,21 @@ class Mixture(Ensemble):
         side_by_side.forecast(self.estimators_, X, logits)
         forecast_block(self.state_.log_weight, logits, out)
 
-    # ------------------------------------------------------------------ what it promises
+    # ------------------------------------------------------------------ certificate and bound
 
     def _competitions(self) -> list[Competition]:
-        """What each member competes with; asked once, for a mixture of mixtures asks all within."""
+        """What each member competes with. Computed once per call, because a mixture of mixtures recurses."""
         return [member.competes_with for member in self._members]
 
     def _disagreement(self, found: list[Competition]) -> str:
-        """Why the members, which compete with these, have no class of comparators in common; or nothing."""
+        """Why the members have no common class of comparators; empty if they have one."""
         domains = {competition.domain for competition in found}
         if not all(_sees_the_rows(member) for member in self._members):
-            return "a member competes with functions of features of its own"
+            return "a member competes with functions of its own features"
         if any(competition.regularization for competition in found):
-            return "a member competes with weights that pay for their norm every row"
+            return "a member competes with weights that are regularized in every row"
         if len({competition.loss for competition in found}) > 1:
-            return "some members compete with weights of the margin, others with one row of weights a class"
+            return "some members compete with weights of the margin, others with one row of weights per class"
         kinds = {type(domain) for domain in domains if not isinstance(domain, WholeSpace)}
         if len(domains) > 1 and not (kinds == {Ball} or kinds == {RowBall}):
             return f"the members compete with {' and '.join(sorted(map(str, domains)))}"
@@ -230,24 +229,27 @@ class Mixture(Ensemble):
 
     @property
     def competes_with(self) -> Competition:
-        """The largest of the members' sets. (If they have none in common: what the first one competes with.)"""
+        """The largest of the members' sets. (Without a common class: that of the first member.)"""
         found = self._competitions()
         if self._disagreement(found):
             return found[0]
         return max(found, key=lambda competition: _reach(competition.domain))
 
-    def _for_comparators(self, X: Any) -> Any:
-        return self._members[0]._for_comparators(X)
+    def for_comparators(self, X: Any) -> Any:
+        """The rows as the comparators of the members see them."""
+        return self._members[0].for_comparators(X)
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
         """An upper bound on the regret against every comparator of the class (or of a given norm).
 
-        The least, over the members whose set holds these comparators, of the member's own certificate plus what the
-        mixture has suffered more than the member.
+        The least, over the members whose set contains these comparators, of the member's own certificate plus the
+        mixture's total loss minus the member's.
         """
         check_is_fitted(self, "state_")
         if reason := self._disagreement(self._competitions()):
-            raise NoCertificate(f"{reason}: no certificate speaks of all. Ask the members, estimators_, for theirs.")
+            raise NoCertificate(
+                f"{reason}, so that there is no common certificate. Use those of the members, estimators_."
+            )
         if comparator_norm is not None:
             validate.positive("comparator_norm", comparator_norm, zero=True)
         lead = float(self.state_.tally[LOSS]) - self.state_.losses
@@ -263,17 +265,17 @@ class Mixture(Ensemble):
         return min(found)
 
     def regret_bound(self, n: int | None = None) -> float:
-        """The least of the members' theorems, plus ln(1/prior), for `share` = 0."""
+        """The least bound of a member plus ln(1/prior), for `share` = 0."""
         check_is_fitted(self, "state_")
         c = self._constants
         if c.share > 0:
             raise NoBound(
-                f"share={c.share:.4g}: what sharing costs grows with the rows, against one member as against many. "
-                "regretless.bounds.fixed_share is about sequences of members."
+                f"share={c.share:.4g}: the cost of sharing grows with the number of rows. Use "
+                "regretless.bounds.fixed_share, a bound against sequences of members."
             )
         require_unit_weights(self.state_.tally)
         if reason := self._disagreement(self._competitions()):
-            raise NoBound(f"{reason}: no theorem speaks of all.")
+            raise NoBound(f"{reason}, so that there is no common bound. Use those of the members, estimators_.")
         found, reason = [], ""
         for member, log_prior in zip(self.estimators_, c.log_prior.tolist(), strict=True):
             if self._covers(member, None):
@@ -293,29 +295,29 @@ class Mixture(Ensemble):
         """Whether the member competes with all comparators of that norm in the class."""
         domain = member.competes_with.domain
         return domain == self._domain or (
-            comparator_norm is not None and comparator_norm <= _reach(domain) * (1 + 1e-12)
+            comparator_norm is not None and not validate.beyond(comparator_norm, _reach(domain))
         )
 
 
 def _require_log_loss(i: int, learner: Any) -> None:
-    """Refuse what does not forecast probabilities and suffer their log loss."""
+    """Refuse a learner without log loss."""
     loss = getattr(learner.competes_with, "loss", None)
     if loss not in LOG_LOSS:
         raise ValueError(
-            f"estimators[{i}]={learner!r} suffers the loss {loss!r}. Only the log loss of probabilities can be mixed: "
-            f"choose one of {LOG_LOSS}, or leave the learner out."
+            f"estimators[{i}]={learner!r} has the loss {loss!r}, and only the log loss of probabilities can be mixed: "
+            f"choose a loss of {LOG_LOSS}, or leave the learner out."
         )
 
 
 def _sees_the_rows(learner: Any) -> bool:
-    """Whether its comparators are functions of the rows as they come."""
+    """Whether its comparators are functions of the rows themselves."""
     if isinstance(learner, Mixture):
         return all(_sees_the_rows(member) for member in learner._members)
-    return type(learner)._for_comparators is OnlineLearner._for_comparators
+    return type(learner).for_comparators is OnlineLearner.for_comparators
 
 
 def _reach(domain: Any) -> float:
-    """The norm up to which all weights are elements, of the sets that may differ in it."""
+    """The radius of a ball; infinite for other sets."""
     return domain.radius if isinstance(domain, Ball | RowBall) else math.inf
 
 
@@ -333,21 +335,21 @@ def log_sum(a: Array) -> tuple[float, float]:
 
 @kernel
 def normalise(a: Array) -> None:
-    """Subtract from logarithms that of their sum: first the largest, so that a small rest keeps its digits."""
+    """Subtract the log of the sum of exp(a): the largest entry first, so that small remainders keep their digits."""
     top, rest = log_sum(a)
     for i in range(a.size):
         a[i] = (a[i] - top) - rest
 
 
 @kernel
-def mix(log_weight: Array, logits: Array, t: int, room: Array, out: Array) -> None:
-    """The logarithms of the mixed probabilities of row t; the members' logits become those of theirs."""
+def mix(log_weight: Array, logits: Array, t: int, scratch: Array, out: Array) -> None:
+    """Write the log probabilities of the mixture for row t; the members' logits become log probabilities."""
     for i in range(log_weight.size):
         normalise(logits[i, t])
     for k in range(out.size):
         for i in range(log_weight.size):
-            room[i] = log_weight[i] + logits[i, t, k]
-        top, rest = log_sum(room)
+            scratch[i] = log_weight[i] + logits[i, t, k]
+        top, rest = log_sum(scratch)
         out[k] = top + rest
 
 
@@ -365,9 +367,9 @@ def run(state: MixtureState, logits: Array, Y: Array, weight: Array, constants: 
     """The game over a block, given the members' forecasts `logits` of shape (N, n, K)."""
     log_weight, losses, tally = state
     log_prior, share = constants
-    room = np.empty(log_weight.size)
+    scratch = np.empty(log_weight.size)
     for t in range(Y.shape[0]):
-        mix(log_weight, logits, t, room, out[t])
+        mix(log_weight, logits, t, scratch, out[t])
         if weight[t] == 0.0:
             continue
         record(tally, weight[t], weight[t] * cross_entropy(out[t], Y[t]), 0.0, 0.0)
@@ -384,7 +386,7 @@ def run(state: MixtureState, logits: Array, Y: Array, weight: Array, constants: 
 
 @kernel
 def forecast_block(log_weight: Array, logits: Array, out: Array) -> None:
-    """The mixed forecasts of a block, all from the same weights."""
-    room = np.empty(log_weight.size)
+    """The mixed forecasts of a block, all with the same weights."""
+    scratch = np.empty(log_weight.size)
     for t in range(out.shape[0]):
-        mix(log_weight, logits, t, room, out[t])
+        mix(log_weight, logits, t, scratch, out[t])

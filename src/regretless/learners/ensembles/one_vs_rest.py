@@ -1,4 +1,4 @@
-"""OneVsRest: several classes by a learner of two."""
+"""OneVsRest: several classes by one binary classifier per class."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from regretless.learners.ensembles import side_by_side
 from regretless.learners.ensembles.mixture import LOG_LOSS, cross_entropy, normalise
 from regretless.theory.domains import Ball, Competition, RowBall
 
-REST_AND_IT = Labels(np.array([False, True]))
+REST_OR_CLASS = Labels(np.array([False, True]))
 
 
 class OneVsRestState(NamedTuple):
-    """What is known of the K members; what they have learned is theirs."""
+    """The state of one-vs-rest, apart from what the K members have learned."""
 
-    losses: Array  # (K,): what each has suffered
+    losses: Array  # (K,): the total loss of each member
     tally: Array
 
 
 class OneVsRest(OnlineClassifier):
-    r"""K classes by K copies of a learner of two, each of which tells one class from the rest.
+    r"""One-vs-rest: K copies of a binary classifier, each of which separates one class from the rest.
 
     Member k forecasts the probability :math:`q_k` that the label is k, and the forecast is
 
     .. math:: p_k = q_k \Big/ \sum_j q_j.
 
-    For K large it is cheaper than `FOLKLORE`: K matrices of d by d and not one of (K-1)d by (K-1)d.
+    For large K it is cheaper than `FOLKLORE`: K matrices of d by d instead of one of (K-1)d by (K-1)d.
 
     **Guarantee.** The log loss of p is at most the sum of the members' log losses: :math:`\prod_{j \ne y}(1 - q_j)^{-1}
-    \ge 1 + \sum_{j \ne y} q_j \ge \sum_j q_j`. So it is at most the sum of what K weight vectors suffer that each tell
-    one class from the rest, plus `one_vs_rest_certificate()`, the sum of the members' certificates. Against the best
-    softmax nothing is proved: that is what `FOLKLORE` and `GAF` are for.
+    \ge 1 + \sum_{j \ne y} q_j \ge \sum_j q_j`. So it is at most the sum of the losses of any K weight vectors, one per
+    class against the rest, plus `one_vs_rest_certificate()`, the sum of the members' certificates. One-vs-rest has no
+    softmax regret guarantee: use `FOLKLORE` or `GAF` for one.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class OneVsRest(OnlineClassifier):
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of probabilities.
-    estimators_ : the members, one a class, as far as they have learned.
-    state_ : `losses` (what each member has suffered) and `tally`.
+    estimators_ : the fitted members, one per class.
+    state_ : `losses` (the total loss of each member) and `tally`.
 
     Examples
     --------
@@ -68,13 +68,13 @@ class OneVsRest(OnlineClassifier):
 
     References
     ----------
-    The members': see the learner that is given.
+    See the learner passed as `estimator`.
     """
 
     state_: OneVsRestState
-    _holds = {"estimator": "estimators_"}
-    _copies = True
-    _held_classes = 2
+    holds = {"estimator": "estimators_"}
+    holds_copies = True
+    held_classes = 2
     estimators_: list[Any]
 
     def __init__(self, estimator: OnlineClassifier) -> None:
@@ -90,23 +90,24 @@ class OneVsRest(OnlineClassifier):
 
     @property
     def _member(self) -> Any:
-        """One that learns, or before the first row the one that is given."""
+        """A member that learns; before the first row, the parameter."""
         return self.estimators_[0] if "estimators_" in self.__dict__ else self.estimator
 
     @property
-    def _takes_sparse(self) -> bool:  # type: ignore[override]
-        return bool(getattr(self._member, "_takes_sparse", False))
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """Whether the estimator accepts sparse rows."""
+        return bool(getattr(self._member, "takes_sparse", False))
 
     def _begin(self, n_features: int) -> None:
         if not isinstance(self.estimator, OnlineClassifier):
             raise ValueError(
                 f"estimator={self.estimator!r}: OneVsRest takes a binary classifier of regretless, such as AIOLI()."
             )
-        members = side_by_side.begin([self.estimator] * self._n_classes, REST_AND_IT, self)
+        members = side_by_side.begin([self.estimator] * self._n_classes, REST_OR_CLASS, self)
         if (loss := members[0].competes_with.loss) not in LOG_LOSS:
             raise ValueError(
                 f"estimator={self.estimator!r} has the loss {loss!r}, and only probabilities can be normalised. "
-                f" Choose a learner with one of the losses {LOG_LOSS}."
+                f"Choose a learner with one of the losses {LOG_LOSS}."
             )
         self.estimators_ = members
         super()._begin(n_features)
@@ -118,8 +119,9 @@ class OneVsRest(OnlineClassifier):
         return OneVsRestState(np.zeros(n_classes), np.zeros(TALLIES))
 
     @property
-    def _least_rows(self) -> int:
-        return int(self.estimators_[0]._least_rows)
+    def least_rows(self) -> int:
+        """See `OnlineLearner`."""
+        return int(self.estimators_[0].least_rows)
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, math.inf  # `_check_rows` asks a member
@@ -128,7 +130,7 @@ class OneVsRest(OnlineClassifier):
         self.estimators_[0]._check_rows(X, weight)
 
     def _n_copies(self, n_classes: int) -> int:
-        """The members that there will be."""
+        """The number of members."""
         return n_classes
 
     def _check_state(self) -> None:
@@ -152,39 +154,39 @@ class OneVsRest(OnlineClassifier):
         side_by_side.forecast(self.estimators_, X, logits)
         forecast_block(logits, out)
 
-    # ------------------------------------------------------------------ what it promises
+    # ------------------------------------------------------------------ certificate and bound
 
     @property
     def competes_with(self) -> Competition:
-        """The best softmax, one row of weights a class in the members' set: a measure, to which nothing is proved."""
+        """The best softmax, one row of weights per class in the members' set; without a guarantee against it."""
         domain = self._member.competes_with.domain
         return Competition("softmax", RowBall(domain.radius) if isinstance(domain, Ball) else domain)
 
     def one_vs_rest_certificate(self, comparator_norm: float | None = None) -> float:
-        """The loss so far is at most the sum of K losses, one for each class against the rest, plus this.
+        """An upper bound on the loss so far minus the sum of K losses, one per class against the rest.
 
-        Whatever weights of the members' class (or of a given norm) these are the losses of.
+        It holds for the losses of any weights of the members' class (or of a given norm).
         """
         check_is_fitted(self, "state_")
         return float(sum(member.regret_certificate(comparator_norm) for member in self.estimators_))
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
-        """Refused: the members compete class by class. `one_vs_rest_certificate()` says what is proved."""
+        """Raises `NoCertificate`: the members compete class by class. Use `one_vs_rest_certificate()`."""
         check_is_fitted(self, "state_")
         raise NoCertificate(
-            "that forecasts of each class against the rest come near the best softmax is not proved: "
-            "one_vs_rest_certificate() compares with K losses, one a class. Use FOLKLORE or GAF."
+            "One-vs-rest has no softmax regret guarantee: regret against the best softmax is not proved. "
+            "one_vs_rest_certificate() compares with K losses, one per class; FOLKLORE and GAF have a guarantee."
         )
 
     def regret_bound(self, n: int | None = None) -> float:
-        """Refused, as the certificate is."""
+        """Raises `NoBound`."""
         check_is_fitted(self, "state_")
-        raise NoBound("no theorem is about the softmax loss of K learners of two classes: use FOLKLORE or GAF.")
+        raise NoBound("One-vs-rest has no softmax regret guarantee: use FOLKLORE or GAF.")
 
 
 @kernel
 def normalised(logits: Array, t: int, out: Array) -> None:
-    """The logarithms of the K probabilities of row t; the members' logits become those of theirs."""
+    """Write the K log probabilities of row t; the members' logits become log probabilities."""
     for k in range(out.size):
         normalise(logits[k, t])
         out[k] = logits[k, t, 1]

@@ -1,4 +1,4 @@
-"""Stack: a grid of learners over one pass, each as if it were alone."""
+"""Stack: a grid of independent learners in one pass."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from regretless.learners.ensembles import side_by_side
 
 
 class Stack(TakesTurns):
-    """Several learners side by side: one pass over the rows, states on one axis, members on several threads.
+    """Several independent learners in one pass over the rows, on several threads.
 
-    For a grid over what one would like to know, such as the radius. To act on the answer while the stream runs,
-    `Mixture` mixes the members' forecasts.
+    Use it to compare a grid of parameters, such as the radius. `Mixture` instead combines the members' forecasts while
+    the stream runs.
 
     **Guarantee.** Each member forecasts and learns as it would alone, to the bit, with its own certificate and bound.
 
     Parameters
     ----------
-    estimators : a list of learners of classes. They are not touched: clones learn.
+    estimators : a list of classifiers on numeric arrays. They are not changed: clones of them learn.
 
     Attributes
     ----------
-    estimators_ : the members, as far as they have learned. Each is a learner like any other.
-    total_losses_ : what each has suffered, in its own loss.
-    best_ : the member that has suffered least.
+    estimators_ : the fitted members.
+    total_losses_ : the total loss of each member, in its own loss.
+    best_ : the member with the least total loss.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Stack(TakesTurns):
 
     References
     ----------
-    The members': see the learners that are given.
+    See the learners passed as `estimators`.
     """
 
     estimators_: list[Any]
@@ -58,10 +58,8 @@ class Stack(TakesTurns):
         if not isinstance(estimators, list | tuple) or not estimators:
             raise ValueError(f"estimators={estimators!r}: give a list of learners, at least one.")
         for i, learner in enumerate(estimators):
-            if not isinstance(learner, OnlineClassifier) or learner._reads_tables:
-                raise ValueError(
-                    f"estimators[{i}]={learner!r}: a stack is of learners of classes that read rows of numbers."
-                )
+            if not isinstance(learner, OnlineClassifier) or learner.reads_tables:
+                raise ValueError(f"estimators[{i}]={learner!r}: Stack takes classifiers on numeric arrays.")
         self.estimators = estimators
 
     @classmethod
@@ -75,7 +73,7 @@ class Stack(TakesTurns):
         return f"Stack(estimators={self.estimators!r})"
 
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
-        """Play the game: what each member forecasts of each row before its label is used, (members, n, K)."""
+        """Play the game: each member's forecast of each row before its label is used, (members, n, K)."""
         return self._play(X, y, classes, sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -99,12 +97,12 @@ class Stack(TakesTurns):
 
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         members = self.estimators_
-        for some in stretches(len(Y), max(member._least_rows for member in members), slow=True):
+        for some in stretches(len(Y), max(member.least_rows for member in members), slow=True):
             with uninterrupted():
                 side_by_side.run(members, X[some], [Y[some]] * len(members), weight[some], out[:, some])
 
     def predict_proba(self, X: Any) -> Array:
-        """What each member forecasts of each row, (members, n, K). Changes nothing."""
+        """Each member's forecasts, (members, n, K). Changes nothing."""
         first = self._members()[0]
         X = first._rows(X, reset=False)
         for member in self.estimators_:
@@ -116,21 +114,21 @@ class Stack(TakesTurns):
     def _said(self, out: Array) -> Array:
         for member, forecasts in zip(self.estimators_, out, strict=True):
             said = member._said(forecasts)
-            if said.shape == forecasts.shape:  # scores of two classes are margins, and stay as they are written
+            if said.shape == forecasts.shape:  # for two classes, scores are margins: their logits are returned
                 forecasts[:] = said
         return out
 
     def _members(self) -> list[Any]:
         if not hasattr(self, "estimators_"):
-            raise NotFittedError("this Stack has learned nothing yet: call partial_fit or predict_then_learn first.")
+            raise NotFittedError("This Stack is not fitted: call partial_fit or predict_then_learn first.")
         return self.estimators_
 
     @property
     def total_losses_(self) -> Array:
-        """What each member has suffered, in its own loss."""
+        """The total loss of each member, in its own loss."""
         return np.array([member.total_loss_ for member in self._members()])
 
     @property
     def best_(self) -> Any:
-        """The member that has suffered least."""
+        """The member with the least total loss."""
         return self._members()[int(self.total_losses_.argmin())]

@@ -1,11 +1,11 @@
-r"""Weak learners for boosting: they are told what each answer would cost, and answer with a label.
+r"""Weak learners for boosting: cost-sensitive classifiers.
 
-The protocol, with labels as numbers 0, ..., K-1: `predict(x, cost) -> label` and `update(x, cost, y)`, where cost is
-the matrix C of the row, C(y, l) what it costs to say l when the truth is y: 0 for l = y, and at most 1 a row in all. A
-weak learner is an object that can be copied; `start(n_features, n_classes, seed)` makes it forget everything.
+The protocol, with labels 0, ..., K-1: `predict(x, cost) -> label` and `update(x, cost, y)`, where cost is the cost
+matrix C of the row: C(y, l) is the cost of predicting l when the label is y. It is 0 for l = y, and each row of C sums
+to at most 1. A weak learner is an object that can be copied; `start(n_features, n_classes, seed)` resets it.
 
-`STUMP` and `NAIVE_BAYES` are compiled, with all stages of a boosting side by side: their state is an array with a row a
-stage. `Weighted` makes a weak learner of any learner that takes weights.
+`STUMP` and `NAIVE_BAYES` are compiled: the state of all stages is one array with one row per stage. `Weighted` turns
+any learner that accepts weights into a weak learner.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from regretless.core.types import Array
 STUMP, NAIVE_BAYES = range(2)
 COMPILED = {"stump": STUMP, "naive-bayes": NAIVE_BAYES}
 COUNT, MEAN, SQUARE = range(3)
-PARTS, WIDE = 8, 0.75  # a stump cuts a column into so many parts, so many deviations wide
+PARTS, WIDE = 8, 0.75  # a stump cuts a column into PARTS parts, each WIDE standard deviations wide
 
 
 class WeakLearner(Protocol):
-    """What a boosting asks of the learners it boosts."""
+    """The protocol of weak learners."""
 
     def start(self, n_features: int, n_classes: int, seed: int) -> None:
         """Forget everything."""
@@ -41,10 +41,10 @@ class WeakLearner(Protocol):
 
 
 class Weighted:
-    """A weak learner from any classifier of this library that takes weights.
+    """A weak learner from any classifier of this library that accepts weights.
 
-    Cost-sensitive by importance: the row is learned with the weight that wrong answers to it cost, the sum of C(y, l)
-    over l. It lies between 0, where the stages before are sure of y, and 1.
+    The weight of a row is the cost of its wrong labels, the sum of C(y, l) over l. It lies between 0, where the
+    previous stages are sure of y, and 1.
 
     >>> import numpy as np
     >>> from regretless import OGD
@@ -70,11 +70,11 @@ class Weighted:
         self.learner_.fit(nothing, np.arange(n_classes), classes=np.arange(n_classes), sample_weight=0.0)
 
     def predict(self, x: Array, cost: Array) -> int:
-        """The learner's own most probable label."""
+        """The learner's most probable label."""
         return int(self.learner_.predict_one(x))
 
     def update(self, x: Array, cost: Array, y: int) -> None:
-        """Learn y, with what the wrong answers cost as the weight."""
+        """Learn y, with the cost of the wrong labels as the weight."""
         self.learner_.partial_fit(x[None], [y], sample_weight=float(cost[y].sum()))
 
 
@@ -82,10 +82,10 @@ class Weighted:
 
 
 def new_memory(kind: int, n_stages: int, n_features: int, n_classes: int, seed: int) -> Array:
-    """What the stages of a compiled weak learner know at first.
+    """The state of the stages of a compiled weak learner before the first row.
 
-    Stumps: (stages, features, 1 + PARTS K): by how much the cuts of the column are shifted, and what each answer has
-    cost in each part. Naive Bayes: (stages, K, 3 features + 1): the moments of each class, and its weight.
+    Stumps: (stages, features, 1 + PARTS K): the shift of the cuts of the column, and the total cost of each label in
+    each part. Naive Bayes: (stages, K, 3 features + 1): the moments of each class, and its weight.
     """
     if kind == STUMP:
         memory = np.zeros((n_stages, n_features, 1 + PARTS * n_classes))
@@ -95,7 +95,7 @@ def new_memory(kind: int, n_stages: int, n_features: int, n_classes: int, seed: 
 
 
 def check_memory(kind: int, memory: Array) -> None:
-    """Refuse what no rows can have taught the stages."""
+    """Refuse a state that no rows lead to."""
     if kind == STUMP:
         state_checks.within("memory, shifts", memory[:, :, 0], 0.0, WIDE)
         state_checks.within("memory, costs", memory[:, :, 1:], 0.0, state_checks.LARGEST)
@@ -109,13 +109,13 @@ def check_memory(kind: int, memory: Array) -> None:
 
 @kernel
 def say(kind: int, memory: Array, i: int, z: Array) -> int:
-    """The label that stage i gives a row of standardised features."""
+    """The label of stage i for a row of standardised features."""
     return say_stump(memory, i, z) if kind == STUMP else say_bayes(memory, i, z)
 
 
 @kernel
 def hear(kind: int, memory: Array, i: int, z: Array, cost: Array, y: int, weight: float) -> None:
-    """Stage i learns what each answer to the row would have cost."""
+    """Update stage i with the cost of each label for the row."""
     if kind == STUMP:
         hear_stump(memory, i, z, cost, weight)
     else:
@@ -124,14 +124,14 @@ def hear(kind: int, memory: Array, i: int, z: Array, cost: Array, y: int, weight
 
 @kernel
 def part(z: float, shift: float) -> int:
-    """Which part of a column a value is in: they are WIDE deviations wide, the outer ones without end."""
+    """The part of a column that contains the value: parts are WIDE deviations wide, the outer ones unbounded."""
     place = (z - shift) / WIDE + PARTS / 2
-    return int(min(place, PARTS - 1.0)) if place > 0.0 else 0  # what is no number is in the first part, not outside
+    return int(min(place, PARTS - 1.0)) if place > 0.0 else 0  # NaN goes to the first part
 
 
 @kernel
 def say_stump(memory: Array, i: int, z: Array) -> int:
-    """In its part of the best column, the answer that has cost least."""
+    """The label of least cost in the row's part of the best column."""
     K = (memory.shape[2] - 1) // PARTS
     best, least = 0, math.inf
     for j in range(z.size):
@@ -153,7 +153,7 @@ def say_stump(memory: Array, i: int, z: Array) -> int:
 
 @kernel
 def hear_stump(memory: Array, i: int, z: Array, cost: Array, weight: float) -> None:
-    """Add up what each answer costs, in the row's part of every column."""
+    """Add the cost of each label, in the row's part of every column."""
     K = cost.size
     for j in range(z.size):
         first = 1 + part(z[j], memory[i, j, 0]) * K
@@ -163,7 +163,7 @@ def hear_stump(memory: Array, i: int, z: Array, cost: Array, weight: float) -> N
 
 @kernel
 def say_bayes(memory: Array, i: int, z: Array) -> int:
-    """The class of the largest posterior, features taken as independent and normal; variances have 0.1 added."""
+    """The class with the largest posterior, for independent normal features; 0.1 is added to variances."""
     K, d = memory.shape[1], z.size
     label, best = 0, -math.inf
     for k in range(K):
@@ -180,7 +180,7 @@ def say_bayes(memory: Array, i: int, z: Array) -> int:
 
 @kernel
 def hear_bayes(memory: Array, i: int, z: Array, weight: float, y: int) -> None:
-    """A row of that weight joins its class."""
+    """Add a row of that weight to its class."""
     d = z.size
     if weight <= 0.0:
         return

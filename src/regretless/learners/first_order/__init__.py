@@ -1,1 +1,1 @@
-"""First-order learners: a mirror map, a schedule of step sizes, and a gradient a round."""
+"""First-order learners: one gradient per row, a mirror map and a schedule of step sizes."""

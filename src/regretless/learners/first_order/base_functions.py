@@ -1,4 +1,4 @@
-"""Base functions h_1..h_M of x: what the aggregator weighs."""
+"""Base functions h_1..h_M of x, which the aggregator combines."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Stumps(Recipe):
         M = len(self.features)
         if M == 0 or len(self.thresholds) != M or len(self.names) != M:
             raise ValueError(
-                f"stumps have a column, a threshold and a name each; here are {M}, {len(self.thresholds)} and "
-                f"{len(self.names)}: give at least one of each, and as many."
+                f"Stumps got {M} features, {len(self.thresholds)} thresholds and {len(self.names)} names: give equal "
+                "numbers of each, at least one."
             )
         for j in self.features:
             validate.whole("features", j, 0)
@@ -52,11 +52,11 @@ class Stumps(Recipe):
         return values
 
     def require_columns(self, n_columns: int) -> None:
-        """Refuse rows that lack a column: compiled code would read beside them."""
+        """Refuse rows that lack a column: compiled code does not check the index."""
         if self._last_column >= n_columns:
             raise ValueError(
-                f"base has a stump of column {self._last_column}, and the rows have {n_columns} columns: give those "
-                "that the stumps were made for."
+                f"base has a stump of column {self._last_column}, but the rows have {n_columns} columns: pass rows "
+                "with the columns that the stumps were made from."
             )
 
     @cached_property
@@ -80,7 +80,7 @@ def sides(X: Array, features: NDArray[np.int64], thresholds: Array, out: Array) 
 
 
 def stumps(X_sample: Any, n_per_feature: int = 10) -> Stumps:
-    """Decision stumps with thresholds at quantiles of a sample: at most `n_per_feature` a column, ties once.
+    """Decision stumps with thresholds at quantiles of a sample: at most `n_per_feature` per column, without duplicates.
 
     >>> found = stumps([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0], [3.0, 5.0]], n_per_feature=3)
     >>> found.names
@@ -100,16 +100,18 @@ def stumps(X_sample: Any, n_per_feature: int = 10) -> Stumps:
         quantiles = np.unique(np.quantile(sample[:, j], levels))
         found += [(j, float(q)) for q in quantiles if sample[:, j].min() <= q < sample[:, j].max()]
     if not found:
-        raise ValueError("every column of X_sample is constant: there is nowhere to put a threshold.")
+        raise ValueError(
+            "every column of X_sample is constant, so that no threshold separates rows: give a larger sample."
+        )
     names = [f"{columns[j] if columns else f'x{j}'} > {threshold:.6g}" for j, threshold in found]
     return Stumps(tuple(j for j, _ in found), tuple(q for _, q in found), tuple(names))
 
 
 @dataclass(frozen=True)
 class Functions:
-    """What a user gave as `base`, ready to be evaluated."""
+    """The base functions of a `base` parameter, ready to evaluate."""
 
-    parts: tuple[Callable[[Any], Array], ...]  # none: the columns themselves
+    parts: tuple[Callable[[Any], Array], ...]  # empty: the columns themselves
     names: tuple[str, ...]
     symmetric: bool
 
@@ -126,7 +128,7 @@ class Functions:
 
 
 def resolve(base: Any, symmetric: bool, X: Array | SparseRows, names: Any, classes: Any) -> Functions:
-    """Base functions from "columns", stumps, or a list of fitted estimators and callables (X tells how many)."""
+    """Base functions from "columns", stumps, or a list of fitted estimators and callables, counted on X."""
     if isinstance(base, str):
         if base != "columns":
             raise ValueError(f'base={base!r}: give "columns", stumps(...), or a list of classifiers or callables.')
@@ -160,7 +162,7 @@ def _name(each: Any) -> str:
 
 
 def _part(each: Any, classes: Any) -> Callable[[Any], Array]:
-    """A function of rows: 1 or -1 for a classifier, as it says the second class or the first."""
+    """A function of rows: for a classifier 1 where it predicts the second class, and -1 for the first."""
     estimator = hasattr(each, "predict")
     if estimator and is_classifier(each):
         try:
@@ -171,20 +173,24 @@ def _part(each: Any, classes: Any) -> Callable[[Any], Array]:
                 "estimators in sklearn.frozen.FrozenEstimator.)"
             ) from error
         if classes is None or list(each.classes_) != list(classes):
-            raise ValueError(f"base: {each!r} knows the classes {list(each.classes_)}, and the stream has {classes}.")
+            raise ValueError(
+                f"base: {each!r} has the classes {list(each.classes_)}, but the stream has {classes}: fit it on these."
+            )
         return lambda X: np.where(np.asarray(each.predict(X)) == classes[1], 1.0, -1.0)
     if estimator and is_regressor(each):
         return lambda X: np.asarray(each.predict(X), dtype=np.float64)
     if callable(each):
         return each
-    raise ValueError(f"base: {each!r} is neither a classifier nor a callable.")
+    raise ValueError(f"base: {each!r} is not a classifier, regressor or callable.")
 
 
 def _as_columns(values: Any, n: int, first: int = 0) -> Array:
     array = np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
     array = array.reshape(n, -1) if array.ndim <= 1 and array.size == n else array
     if array.ndim != 2 or array.shape[0] != n:
-        raise ValueError(f"a base function returned an array of shape {array.shape} for {n} rows.")
+        raise ValueError(
+            f"a base function returned an array of shape {array.shape} for {n} rows: return one value per row."
+        )
     if not np.isfinite(array).all():
         i, j = np.argwhere(~np.isfinite(array))[0]
         raise BadRow(f"row {first + i}: base function {j} is {array[i, j]}. Nothing was learned from this call.")

@@ -1,4 +1,4 @@
-"""What the first-order learners share: one linear model under a convex loss, and the certificate of its gradients."""
+"""LinearLearner, the base class of the first-order learners: a linear model under a convex loss."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MULTICLASS = {"softmax": "softmax", "hinge": "multiclass hinge"}
 WITH_PROBABILITIES = ("logistic", "logit", "softmax")
 NAMES = {each.code: each.name for each in losses.LOSSES.values()}
 REAL = frozenset(key for each in losses.LOSSES.values() if each.kind == "real" for key in (each.name, each.code))
-LARGEST_ROW = 1e70  # of rows and targets: the squared norm of their gradients is a number
-LARGEST_MARGIN = 300.0  # of the exponential loss: the square of its slope is a number
+LARGEST_ROW = 1e70  # of rows and targets: the squared norm of their gradients does not overflow
+LARGEST_MARGIN = 300.0  # of the exponential loss: the square of its slope does not overflow
 
 
 def _classifies(learner: LinearLearner) -> bool:
@@ -41,11 +41,11 @@ def _has_probabilities(learner: LinearLearner) -> bool:
 
 
 class LinearLearner(OnlineClassifier):
-    """A linear model. Its loss says whether it forecasts classes or numbers, and whether scores are probabilities."""
+    """A linear model. The loss decides between classification and regression, and whether scores are probabilities."""
 
     loss: str
     multiclass: str
-    _takes_sparse = True
+    takes_sparse = True
     _one_step = True
     _bounded: ClassVar[bool] = True  # whether the weights stay in a bounded set
 
@@ -60,28 +60,28 @@ class LinearLearner(OnlineClassifier):
 
     @property
     def _regresses(self) -> bool:
-        constants = self.__dict__.get("_constants")  # asked twice per row: without the way over the name
+        constants = self.__dict__.get("_constants")  # by its code: this runs twice per row
         return self._loss_name in REAL if constants is None else constants.loss in REAL
 
     def _chosen_loss(self, n_classes: int) -> Loss:
-        """`loss`, or where there are more than two classes the one that `multiclass` names."""
+        """`loss`, or with more than two classes the loss that `multiclass` names."""
         if self.multiclass not in MULTICLASS:
             raise ValueError(f"multiclass={self.multiclass!r} is unknown: choose one of {sorted(MULTICLASS)}.")
         chosen = losses.loss(self.loss)
         if chosen.kind == "multiclass":
-            raise ValueError(f"loss={self.loss!r} is for three classes or more: name it by `multiclass`.")
+            raise ValueError(f"loss={self.loss!r} is for three or more classes: set it with `multiclass`.")
         return losses.loss(MULTICLASS[self.multiclass]) if n_classes > 2 else chosen
 
     @property
     def _n_scores(self) -> int:
-        """r: the scores a row has."""
+        """r: the number of scores per row."""
         return self._n_classes if self._n_classes > 2 else 1
 
-    # ------------------------------------------------------------------ classes or numbers
+    # ------------------------------------------------------------------ classification or regression
 
     @property
     def _n_classes(self) -> int:  # type: ignore[override]
-        return 1 if self._regresses else int(self.classes_.size)
+        return 1 if self._regresses else len(self.classes_)
 
     def _meet_targets(self, y: Any, classes: Any) -> None:
         self._chosen_loss(2)
@@ -92,7 +92,7 @@ class LinearLearner(OnlineClassifier):
 
     def _refuse_classes(self, classes: Any) -> None:
         if classes is not None:
-            raise ValueError(f"loss={self.loss!r} is of numbers; it takes no classes.")
+            raise ValueError(f"loss={self.loss!r} is for regression, which takes no classes.")
 
     def _targets(self, y: Any, classes: Any) -> Array:
         if self._regresses:
@@ -107,14 +107,14 @@ class LinearLearner(OnlineClassifier):
         return math.inf, LARGEST_ROW
 
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
-        if len(Y) == 1 and isinstance(X, np.ndarray):
+        if len(Y) == 1 and type(X) is np.ndarray:
             self._learn(single(X), Y, weight, out)
             return
         for rows, part in parts(X):
             self._learn(part, Y[rows], weight[rows], out[rows])
 
     def _check_state(self) -> None:
-        """Of all: the sums, and weights that are in their set and give every row a score."""
+        """Check the sums, and that the weights are in their set and small enough for every row."""
         tally = self.state_.tally
         state_checks.tally(tally)
         rows, largest, mass = float(tally[ROWS]), float(tally[LARGEST]), float(tally[MASS])
@@ -122,7 +122,7 @@ class LinearLearner(OnlineClassifier):
         slack, square = 1 + state_checks.ROUNDING, largest * largest
         state_checks.within("tally, squares of gradients", tally[SQUARES], square / slack, rows * square * slack)
         state_checks.within("tally, the sum of weights", mass, 0.0, rows * validate.HEAVIEST * slack)
-        state_checks.require(tally[UNEVEN] or mass == rows, "tally: rows of weight 1 weigh what they number")
+        state_checks.require(tally[UNEVEN] or mass == rows, "tally: rows of weight 1 and another sum of weights")
         state_checks.weights("the weights", self._weights, min(self._largest))
         domain = self.competes_with.domain
         state_checks.require(domain.contains(self.coef_, state_checks.ROUNDING), f"the weights are not in {domain}")
@@ -132,7 +132,7 @@ class LinearLearner(OnlineClassifier):
 
     @abstractmethod
     def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
-        """The game over rows in compressed form."""
+        """Play the game over rows in compressed form."""
 
     def _forecast(self, X: Any, out: Array) -> None:
         table, factor = self._forecaster
@@ -143,19 +143,19 @@ class LinearLearner(OnlineClassifier):
         return self._weights
 
     def _forecast_by(self, weights: Array, X: Any, out: Array) -> None:
-        table = np.ascontiguousarray(weights)[:, None, :]  # which has nothing else in it
+        table = np.ascontiguousarray(weights)[:, None, :]
         for rows, part in parts(X):
             forecast_block(table, 1.0, part, out[rows])
 
     @property
     def _forecaster(self) -> tuple[Array, float]:
-        """A table of the weights that forecast, and what they are to be multiplied by."""
+        """The table of the weights that forecast, and their common factor."""
         return self.state_.table, 1.0
 
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Play the game: row t's forecast is made before row t's label is used.
 
-        Returns probabilities (n, K) under the logistic losses, numbers (n,) for numbers, and otherwise scores as
+        Returns probabilities (n, K) under the logistic losses, numbers (n,) for regression, and otherwise scores, as
         `decision_function` does.
         """
         return super().predict_then_learn(X, y, classes, sample_weight)
@@ -185,15 +185,15 @@ class LinearLearner(OnlineClassifier):
         return self._scores(self._forecasts(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest score, or the number, of each row. Changes nothing."""
+        """The class with the largest score, or the predicted number, for each row. Changes nothing."""
         return self._forecasts(X)[:, 0] if self._regresses else super().predict(X)
 
     def predict_one(self, x: Any) -> Any:
-        """The class of the largest score, or the number, of one row."""
+        """The class with the largest score, or the predicted number, for one row."""
         return float(self._forecast_of_one(x)[0, 0]) if self._regresses else super().predict_one(x)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy, or the coefficient of determination for numbers."""
+        """Accuracy, or for regression the coefficient of determination."""
         if self._regresses:
             return float(RegressorMixin.score(self, X, y, sample_weight))
         return float(super().score(X, y, sample_weight))
@@ -207,7 +207,7 @@ class LinearLearner(OnlineClassifier):
             tags.target_tags.required = True
         return tags
 
-    # ------------------------------------------------------------------ the weights, and what they can promise
+    # ------------------------------------------------------------------ weights, certificate and bound
 
     @property
     def _weights(self) -> Array:
@@ -222,7 +222,7 @@ class LinearLearner(OnlineClassifier):
 
     @property
     def coef_(self) -> Array:
-        """The weights that forecast, one row a score: (1, d) for two classes or numbers, else (K, d)."""
+        """The weights that forecast, one row per score: (1, d) for two classes or regression, else (K, d)."""
         check_is_fitted(self, "state_")
         return self._weights.T
 
@@ -230,28 +230,26 @@ class LinearLearner(OnlineClassifier):
         r"""An upper bound on the regret against every comparator of the class (or of a given norm).
 
         A convex loss lies above its tangents, so the regret against u is at most
-        :math:`\sum_t g_t \cdot (w_t - u)`, and the largest of this over the class is linear in the sum of gradients:
-        no solver and no second pass are involved.
+        :math:`\sum_t g_t \cdot (w_t - u)`. The largest value over the class is a linear problem in the sum of
+        gradients: it needs no solver and no second pass.
         """
         check_is_fitted(self, "state_")
         G, domain = self._gradients, self.competes_with.domain
         return float(self.state_.tally[EXCESS]) + _farthest(G, domain, comparator_norm)
 
     def _rounds(self, n: int | None) -> int:
-        """The rows a bound speaks of, once it may speak."""
+        """The number of rows of a bound, after checking that the bound applies."""
         check_is_fitted(self, "state_")
         require_unit_weights(self.state_.tally)
         return int(self.state_.tally[ROWS]) if n is None else n
 
 
 def _farthest(G: Array, domain: Domain, comparator_norm: float | None) -> float:
-    """The largest -G.u over the set, or over its elements of a given Euclidean norm."""
+    """The largest -G.u over the set, or over its elements of at most the given Euclidean norm."""
     size = math.inf
     if comparator_norm is not None:
-        size = validate.positive("comparator_norm", comparator_norm, zero=True)
         largest = domain.diameter(G.size) / 2 if isinstance(domain, Box) else domain.largest_norm(1)
-        if size > largest * (1 + 1e-12):
-            raise NoCertificate(f"a comparator of norm {size:.4g} lies outside {domain}.")
+        size = validate.comparator_norm(comparator_norm, domain, largest)
     if isinstance(domain, WholeSpace):
         if comparator_norm is None:
             raise NoCertificate(
@@ -264,19 +262,17 @@ def _farthest(G: Array, domain: Domain, comparator_norm: float | None) -> float:
 
 
 def require_bounded_scores(loss: Loss, remedy: str) -> None:
-    """Refuse losses whose slopes grow with the scores where nothing bounds these."""
+    """Refuse losses whose slopes grow with the scores if the scores are unbounded."""
     if loss.name in ("squared", "exponential"):
-        raise ValueError(
-            f"loss={loss.name!r} needs bounded weights: its slope grows with the scores, and they with it. {remedy}"
-        )
+        raise ValueError(f"loss={loss.name!r} needs bounded weights: its slope grows with the scores. {remedy}")
 
 
 def require_gradients_within(largest: float, bound: float) -> None:
-    """The theorems assume a bound on the gradients."""
-    if largest > bound * (1 + 1e-12):
+    """Refuse a bound whose assumption on the gradients was violated."""
+    if validate.beyond(largest, bound):
         raise NoBound(
-            f"a gradient of norm {largest:.6g} was met, beyond gradient_bound={bound:.6g}: the theorem "
-            "assumes there is none. regret_certificate() holds all the same."
+            f"the norm of a gradient was {largest:.6g}, beyond gradient_bound={bound:.6g}, and the theorem does not "
+            "apply: raise gradient_bound, or use regret_certificate(), which is still valid."
         )
 
 

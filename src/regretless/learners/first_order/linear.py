@@ -1,10 +1,10 @@
 r"""One row of a linear model, entry by entry.
 
-Weights are (d, r): r = 1 for two classes (the margin of the second) and for numbers, r = K for more classes. They lie
-in a table (d, m, r) with whatever else a learner keeps of a feature: all that an entry of a row needs is then side by
-side in memory. A row costs as much as it has entries, and touches no other weight: what moves all weights at once, a
-projection onto a ball or a decay, is kept as one factor. The weights are `size[FACTOR]` times the stored ones, and
-`size[SQUARE]` is their squared norm.
+Weights have shape (d, r): r = 1 for two classes (the margin of the second) and for regression, r = K for more classes.
+They are stored in a table (d, m, r) next to everything else a learner keeps per feature, so that one entry of a row
+reads adjacent memory. The cost per row is proportional to its number of entries. Operations on all weights, a
+projection onto a ball or a decay, change one common factor instead: the weights are `size[FACTOR]` times the stored
+ones, and `size[SQUARE]` is their squared norm.
 """
 
 from __future__ import annotations
@@ -24,19 +24,22 @@ from regretless.theory.losses import slope, slope_multiclass, value, value_multi
 
 Indices = NDArray[np.uint32]
 
-# Three more sums than all learners keep: the largest weighted gradient, the sum of their squares, the sum of weights.
+# Three entries after those that all learners have: the largest weighted gradient, the sum of their squares, the sum of
+# weights.
 LARGEST, SQUARES, MASS = range(TALLIES, TALLIES + 3)
 FIRST_ORDER_TALLIES = TALLIES + 3
 
 WEIGHTS, GRADIENTS = range(2)  # of the middle axis of a table
 FACTOR, SQUARE = range(2)
-LEAST_SQUARE = 1e-280  # a row of smaller |x|^2, or |s|^2 or |g|^2, has lost the digits of its norm: it moves no weight
+LEAST_SQUARE = (
+    1e-280  # a row of smaller |x|^2, or |s|^2 or |g|^2, has a norm without correct digits: it changes no weight
+)
 LEAST_FACTOR = 1e-100
-RECOUNT = 65_536  # rows after which the squared norm is summed anew, lest its rounding add up
+RECOUNT = 65_536  # rows after which the squared norm is recomputed, so that rounding does not accumulate
 
 
 def check_size(size: Array, radius: float) -> None:
-    """Refuse a factor and a squared norm that weights of a ball cannot have."""
+    """Refuse a factor or a squared norm that no weights in the ball have."""
     state_checks.require(0.0 < size[FACTOR] <= 1.0, "size: the factor of all weights is above 0 and at most 1")
     state_checks.within("size, the squared norm", size[SQUARE], 0.0, radius * radius * (1 + state_checks.ROUNDING))
 
@@ -64,7 +67,7 @@ def scores(w: Array, indices: Indices, data: Array, first: int, last: int, z: Ar
 
 @kernel
 def publish(z: Array, out: Array) -> None:
-    """Scores as forecasts: as they are, or the margin of two classes as logits."""
+    """Write scores as forecasts: unchanged, or the margin of two classes as two logits."""
     if out.size == z.size:
         out[:] = z
     else:
@@ -73,7 +76,7 @@ def publish(z: Array, out: Array) -> None:
 
 
 @kernel
-def suffer(code: int, z: Array, y: Array, s: Array, room: Array) -> float:
+def loss_and_slope(code: int, z: Array, y: Array, s: Array, scratch: Array) -> float:
     """The loss of the scores z, and its slope in s: y is a number, or a distribution over the classes."""
     if y.size == 1:
         s[0] = slope(code, z[0], y[0])
@@ -88,9 +91,9 @@ def suffer(code: int, z: Array, y: Array, s: Array, room: Array) -> float:
             s[0] += y[k] * slope(code, z[0], sign)
             loss += y[k] * value(code, z[0], sign)
         else:
-            slope_multiclass(code, z, k, room)
+            slope_multiclass(code, z, k, scratch)
             for j in range(z.size):
-                s[j] += y[k] * room[j]
+                s[j] += y[k] * scratch[j]
             loss += y[k] * value_multiclass(code, z, k)
     return loss
 
@@ -120,7 +123,7 @@ def move(w: Array, indices: Indices, data: Array, first: int, last: int, step: f
 
 @kernel
 def count(tally: Array, weight: float, loss: float, excess: float, square: float, gradient: float) -> None:
-    """Count a row and the norm of its weighted gradient."""
+    """Record a row and the norm of its weighted gradient."""
     record(tally, weight, weight * loss, excess, math.sqrt(square))
     tally[LARGEST] = max(tally[LARGEST], gradient)
     tally[SQUARES] += gradient * gradient
@@ -168,7 +171,7 @@ def descend(w: Array, size: Array, indices: Indices, data: Array, row: Row, z: A
 
 @kernel
 def recount(w: Array, size: Array, tally: Array, radius: float) -> None:
-    """Every so many rows, whatever the blocks: the squared norm from the weights themselves."""
+    """Every `RECOUNT` rows, independently of the blocks: recompute the squared norm from the weights."""
     if tally[ROWS] % RECOUNT == 0.0:
         total = 0.0
         for j in range(w.shape[0]):

@@ -1,4 +1,4 @@
-"""Mirror descent, lazy and eager, with averaging or without: the general first-order machine."""
+"""Mirror descent, lazy or eager, with or without averaging: the general first-order learner."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ from regretless.learners.first_order.linear import (
     LARGEST,
     SQUARES,
     count,
+    loss_and_slope,
     move,
     product,
     publish,
     scores,
-    suffer,
 )
-from regretless.learners.first_order.mirrors import BOX, Mirror, eager_step, mirror_step
+from regretless.learners.first_order.mirror_steps import BOX, eager_step, mirror_step
+from regretless.learners.first_order.mirrors import Mirror
 from regretless.learners.first_order.schedules import (
     ADAGRAD,
     ADAGRAD_NORM,
@@ -56,7 +57,12 @@ from regretless.theory import bounds
 from regretless.theory.domains import Ball, Competition, Domain
 from regretless.theory.losses import EXPONENTIAL, Loss
 
-UNIT_STEPS = (GROWING, HORIZON, OBSERVED_ROOT, ADAGRAD_NORM)  # in the lazy scheme: all is in the temperature
+UNIT_STEPS = (
+    GROWING,
+    HORIZON,
+    OBSERVED_ROOT,
+    ADAGRAD_NORM,
+)  # in the lazy scheme: gamma is 1, and only the temperature changes
 
 
 class MirrorState(NamedTuple):
@@ -65,8 +71,8 @@ class MirrorState(NamedTuple):
     theta: Array  # (d, r), the weights
     zeta: Array  # (d r,), a dual point of theta (lazy: the weighted sum of gradients); under AdaGrad sums of squares
     average: Array  # (d, r), the mean of all theta, weighted by their steps
-    gradients: Array  # (d, r), their sum; of no rows where zeta is the same
-    mass: Array  # (1,), the sum of the steps that weigh the mean
+    gradients: Array  # (d, r), their sum; empty where zeta is the same
+    mass: Array  # (1,), the sum of the steps, which are the weights of the mean
     tally: Array  # see tally.py and linear.py; gradients are measured in the dual norm
 
 
@@ -85,7 +91,7 @@ class MirrorConstants(NamedTuple):
 
 
 class Scheme(NamedTuple):
-    """The parts of which a learner by mirror descent is made: bounds and comparators read them."""
+    """The loss, set, mirror and schedule of a mirror descent, which bounds and certificates read."""
 
     loss: Loss
     domain: Domain
@@ -97,7 +103,7 @@ class Scheme(NamedTuple):
 
     @property
     def constants(self) -> MirrorConstants:
-        """The same in numbers."""
+        """The numbers that the kernel reads."""
         mirror, schedule = self.mirror, self.schedule
         euclidean = mirror.norm == "l2"
         return MirrorConstants(
@@ -113,7 +119,7 @@ class Scheme(NamedTuple):
 
 
 class MirrorLearner(LinearLearner):
-    """What the learners by mirror descent share: all but the choice of the parts."""
+    """Base class of the learners by mirror descent; a subclass chooses the `Scheme`."""
 
     state_: MirrorState
     _constants: MirrorConstants
@@ -122,7 +128,7 @@ class MirrorLearner(LinearLearner):
 
     @abstractmethod
     def _chosen_scheme(self, n_features: int, n_classes: int) -> Scheme:
-        """The parts, from validated hyper-parameters."""
+        """The scheme, from the validated hyper-parameters."""
 
     @abstractmethod
     def _chosen_domain(self) -> Domain:
@@ -161,7 +167,7 @@ class MirrorLearner(LinearLearner):
         low, high = (0.0, math.inf) if squares else (-state_checks.LARGEST, state_checks.LARGEST)
         state_checks.within("zeta", state.zeta, low, high)
         state_checks.sums("gradients", state.gradients)
-        state_checks.require(state.mass[0] > 0.0, "mass is of steps that weigh something")
+        state_checks.require(state.mass[0] > 0.0, "mass is not positive")
 
     def _limits(self) -> tuple[float, float]:
         c = self._scheme
@@ -186,18 +192,21 @@ class MirrorLearner(LinearLearner):
         return Competition(self._loss_name, self._scheme.domain if begun else self._chosen_domain())
 
     def regret_bound(self, n: int | None = None) -> float:
-        """What the schedule's theorem promises, for gradients of the declared size (or of the largest so far)."""
+        """The theorem of the schedule, for gradients of the declared size (default: of the largest so far)."""
         n = self._rounds(n)
         c, tally = self._scheme, self.state_.tally
         if c.averaging:
-            raise NoBound("the theorem of averages is of their excess risk, not of regret: use averaging=False.")
+            raise NoBound(
+                "averaging=True: the theorem bounds the excess risk, not the regret. Use excess_risk_bound(), or "
+                "averaging=False."
+            )
         require_gradients_within(tally[LARGEST], c.gradient_bound)
         L = float(tally[LARGEST]) if math.isinf(c.gradient_bound) else c.gradient_bound
         V = {"spread": c.mirror.spread, "strong_convexity": c.mirror.strong_convexity, "gradient_bound": L}
         euclidean_ball = c.mirror.proxy == "euclidean" and isinstance(c.domain, Ball)
         if math.isinf(c.mirror.spread):
             raise NoBound(
-                f"on {c.domain} comparators are arbitrarily far: regret_certificate(norm) holds all the same."
+                f"on {c.domain} comparators are unbounded, and no bound holds for all: use regret_certificate(norm)."
             )
         if isinstance(c.schedule, GrowingTemperature) and c.lazy:
             return bounds.dual_averaging(n, **V, temperature=c.schedule.beta)
@@ -215,17 +224,17 @@ class MirrorLearner(LinearLearner):
             roots = float(np.sqrt(self.state_.zeta).sum()) if now else c.mirror.dimension * L * math.sqrt(n)
             return bounds.adagrad_norm(diameter=2 * c.mirror.size, squares=roots**2, step=c.schedule.eta)
         raise NoBound(
-            f"no theorem is known to hold for {c.schedule} with mirror={c.mirror.proxy!r} on {c.domain}, "
-            f"lazy={c.lazy}; regret_certificate() holds all the same."
+            f"no theorem is known for {c.schedule} with mirror={c.mirror.proxy!r} on {c.domain} and lazy={c.lazy}: use "
+            "regret_certificate(), which is still valid."
         )
 
     def excess_risk_bound(self, t: int | None = None) -> float:
-        """The expected excess risk of the mean of t weights: after n rows there are t = n + 1, the default."""
+        """A bound on the expected excess risk of the mean of t weights (default: n + 1 after n rows)."""
         t = self._rounds(t) if t is not None else self._rounds(None) + 1
         c = self._scheme
         if not (c.averaging and c.lazy and isinstance(c.schedule, GrowingTemperature | KnownHorizon)):
             raise NoBound(
-                "the theorem is of the lazy scheme with averaging and a schedule of its own, GrowingTemperature or "
+                "the theorem on excess risk needs lazy=True, averaging=True and the schedule GrowingTemperature or "
                 "KnownHorizon."
             )
         require_gradients_within(self.state_.tally[LARGEST], c.gradient_bound)
@@ -243,7 +252,7 @@ class MirrorLearner(LinearLearner):
 
 
 class MirrorDescent(MirrorLearner):
-    r"""Mirror descent: any convex loss, set, mirror and schedule of steps.
+    r"""Mirror descent, for any convex loss, set, mirror and schedule of steps.
 
     .. math:: \text{lazy:} \quad \zeta \leftarrow \zeta + \gamma_t g_t, \quad
               \theta_t = \arg\min_{\theta \in \Theta} \zeta \cdot \theta + \beta_t V(\theta)
@@ -252,30 +261,29 @@ class MirrorDescent(MirrorLearner):
               + D_V(\theta, \theta_{t-1})
 
     :math:`g_t` is the gradient of the loss of row t at :math:`\theta_{t-1}`, and :math:`\theta_0` minimises V. With
-    averaging the forecasts are those of the mean of :math:`\theta_0..\theta_t`, weighted by
-    :math:`\gamma_1..\gamma_{t+1}` ([MDA]_). A row costs as much as there are weights.
+    averaging, forecasts use the mean of :math:`\theta_0..\theta_t`, weighted by
+    :math:`\gamma_1..\gamma_{t+1}` ([MDA]_). The cost per row is proportional to the number of weights.
 
-    **Guarantee.** That of the schedule (see `regretless.learners.first_order.schedules`), without averaging as regret,
-    with it as the excess risk on rows drawn at random.
+    **Guarantee.** That of the schedule (see `regretless.learners.first_order.schedules`): on the regret without
+    averaging, on the excess risk for i.i.d. rows with it.
 
     Parameters
     ----------
     loss : as in `OGD`.
     domain : a set of `regretless.domains`: Ball, Simplex, SubSimplex, Octahedron, Box or WholeSpace.
-    mirror : "euclidean", "entropy", "p-norm" or "power" (`MIRRORS` of `mirrors.py` says on which sets).
-    schedule : "theory" (of a lazy scheme `GrowingTemperature`, of the eager Euclidean one on a ball `InverseRootStep`;
-        without `gradient_bound` both use `AdaGradNorm`, for which the lazy scheme has no bound here), a number (a
-        constant step), or an object of `regretless.learners.first_order.schedules`.
-    lazy : which of the two schemes.
+    mirror : "euclidean", "entropy", "p-norm" or "power" (`MIRRORS` in `mirrors.py` lists their sets).
+    schedule : "theory" (`GrowingTemperature` for the lazy scheme, `InverseRootStep` for the eager Euclidean one on a
+        ball; without `gradient_bound` both use `AdaGradNorm`, for which the lazy scheme has no bound here), a number
+        (a constant step), or a schedule from `regretless.learners.first_order.schedules`.
+    lazy : whether to use the lazy scheme.
     averaging : whether forecasts use the mean of the weights.
-    gradient_bound : the largest gradient there will be, in the dual norm: l2 for the Euclidean mirror, else the
-        largest entry.
-    multiclass : the loss where there are more than two classes: "softmax" or "hinge".
+    gradient_bound : a bound on the gradients, in the dual norm: l2 for the Euclidean mirror, else the largest entry.
+    multiclass : the loss for more than two classes: "softmax" or "hinge".
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of forecasts.
-    coef_ : the weights that forecast, (1, d) for two classes or numbers, (K, d) for more.
+    coef_ : the weights that forecast, (1, d) for two classes or regression, (K, d) for more.
     state_ : `theta`, `zeta`, `average`, `gradients`, `mass` and `tally`.
 
     Examples
@@ -346,16 +354,18 @@ class MirrorDescent(MirrorLearner):
         if isinstance(self.schedule, AdaGrad):
             if self.lazy or mirror.proxy != "euclidean" or mirror.domain not in ("box", "whole"):
                 raise ValueError(
-                    "schedule=AdaGrad has a step for each weight: it needs lazy=False, mirror='euclidean' and domain "
-                    "Box or WholeSpace, where the projection is each weight's own."
+                    "schedule=AdaGrad has one step per weight: it needs lazy=False, mirror='euclidean' and the domain "
+                    "Box or WholeSpace, where weights are projected separately."
                 )
             return self.schedule
         if isinstance(self.schedule, Schedule):
             return self.schedule
         if self.schedule == "theory":
             if math.isinf(mirror.spread):
-                raise ValueError(f'schedule="theory": on {self.domain} no step is best; give a schedule or a number.')
-            if self.lazy and math.isinf(L):  # what the gradients so far say in place of L sqrt(t)
+                raise ValueError(
+                    f'schedule="theory": {self.domain} is unbounded, so no step is best: give a schedule or a number.'
+                )
+            if self.lazy and math.isinf(L):  # the gradients so far replace L sqrt(t)
                 return AdaGradNorm(math.sqrt(mirror.strong_convexity * mirror.spread) or 1.0)
             if self.lazy:
                 return GrowingTemperature.of(mirror, L)
@@ -364,8 +374,8 @@ class MirrorDescent(MirrorLearner):
             if isinstance(self.domain, Ball):
                 return InverseRootStep.of_ball(self.domain.radius, L)
             raise ValueError(
-                f'schedule="theory": the eager scheme has a theorem on the Euclidean ball, and this is '
-                f"mirror={self.mirror!r} on {self.domain}: use lazy=True, or give a schedule."
+                f'schedule="theory": the eager scheme has a theorem only for the Euclidean mirror on a Ball, not for '
+                f"mirror={self.mirror!r} on {self.domain}. Use lazy=True, or give a schedule."
             )
         if isinstance(self.schedule, int | float):
             return ConstantStep(validate.positive("schedule", self.schedule))
@@ -373,7 +383,7 @@ class MirrorDescent(MirrorLearner):
 
 
 def _mirror_on(proxy: Any, domain: Any, dimension: int) -> Mirror:
-    """The mirror, or an error in the words of this learner's parameters."""
+    """The mirror; errors name this learner's parameters."""
     try:
         return Mirror.on(proxy, domain, dimension)
     except ValueError as error:
@@ -395,12 +405,12 @@ def gradient_size(euclidean: bool, data: Array, first: int, last: int, square: f
 
 @kernel
 def run(state: MirrorState, rows: Entries, Y: Array, weight: Array, constants: MirrorConstants, out: Array) -> None:
-    """The game over a block: forecast, see the label, suffer the loss, step, average."""
+    """Play the game over a block: forecast, read the label, compute the loss, step, average."""
     indptr, indices, data = rows
     theta, zeta, average, gradients, mass, tally = state
     c, schedule, number, lam = constants, constants.schedule, constants.number, constants.size
     M, r = theta.shape
-    z, s, room = np.empty(r), np.empty(r), np.empty(r)
+    z, s, scratch = np.empty(r), np.empty(r), np.empty(r)
     flat, dual, u, steps = theta.reshape(-1), zeta.reshape((M, r)), np.zeros(M * r), np.empty(M * r)
     sparse_u = u.reshape((M, r))
     for t in range(indptr.size - 1):
@@ -409,13 +419,13 @@ def run(state: MirrorState, rows: Entries, Y: Array, weight: Array, constants: M
         publish(z, out[t])
         if weight[t] == 0.0:
             continue
-        suffered = suffer(c.loss, z, Y[t], s, room)
-        played = suffered
-        if c.averaging:  # the forecast's loss counts, and the gradient is that of theta
+        loss = loss_and_slope(c.loss, z, Y[t], s, scratch)
+        played = loss
+        if c.averaging:  # the loss is the forecast's, the gradient is taken at theta
             scores(theta, indices, data, first, last, z)
-            played = suffer(c.loss, z, Y[t], s, room)
+            played = loss_and_slope(c.loss, z, Y[t], s, scratch)
         gradient = weight[t] * gradient_size(c.euclidean, data, first, last, square, s)
-        count(tally, weight[t], suffered, weight[t] * (suffered - played + product(s, z)), square, gradient)
+        count(tally, weight[t], loss, weight[t] * (loss - played + product(s, z)), square, gradient)
         if gradients.size:
             move(gradients, indices, data, first, last, weight[t], s)
         n = tally[ROWS]

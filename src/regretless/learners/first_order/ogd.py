@@ -27,12 +27,12 @@ from regretless.learners.first_order.linear import (
     check_size,
     count,
     descend,
+    loss_and_slope,
     move,
     product,
     publish,
     recount,
     scores,
-    suffer,
 )
 from regretless.learners.first_order.schedules import (
     ADAGRAD_NORM,
@@ -55,7 +55,7 @@ from regretless.theory.losses import EXPONENTIAL
 class OGDState(NamedTuple):
     """What gradient descent has learned."""
 
-    table: Array  # (d, 2, r): of each feature its weights, to be multiplied by size[FACTOR], and its gradients' sum
+    table: Array  # (d, 2, r): per feature its weights, to be multiplied by size[FACTOR], and the sum of its gradients
     size: Array  # the factor, and the squared norm of the weights
     tally: Array  # see tally.py and linear.py
 
@@ -75,27 +75,27 @@ class OGD(LinearLearner):
 
     .. math:: w \leftarrow \Pi_U\bigl(w - \eta_t g_t\bigr), \qquad \eta_t = \frac{\sqrt2\,U}{G\sqrt t}
 
-    for any convex loss of a linear predictor: two classes, more (the Frobenius ball), or numbers. A row costs as much
-    as it has entries: the projection is one factor for all weights.
+    for any convex loss of a linear predictor: two classes, more (the Frobenius ball), or regression. The cost per row
+    is proportional to its number of entries: the projection is one factor for all weights.
 
-    **Guarantee.** Regret at most :math:`UG\sqrt{8n}` against every :math:`|u| \le U`, G the largest gradient
-    ([notes]_, eq. 9; `regretless.bounds.online_gradient_descent`). G need not be known: a step that uses the largest
-    gradient so far has the same bound.
+    **Guarantee.** Regret at most :math:`UG\sqrt{8n}` against every :math:`|u| \le U`, where G is the largest
+    gradient ([notes]_, eq. 9; `regretless.bounds.online_gradient_descent`). G need not be known: the step that uses
+    the largest gradient so far has the same bound.
 
     Parameters
     ----------
-    loss : of two classes "logistic", "logit" (base 2), "hinge" or "exponential"; of numbers "squared", "absolute" or
-        "linear", and the learner is then a regressor.
-    radius : U, the norm of the weights to compete with. No intercept is added: append a constant column.
-    step : "theory" (above), "adagrad-norm" (:math:`\sqrt2\,U/\sqrt{\sum|g|^2}`), a number (a constant step), or an
-        object of `regretless.learners.first_order.schedules`.
-    gradient_bound : G of the theory's step; None means the largest gradient so far.
-    multiclass : the loss where there are more than two classes: "softmax" or "hinge".
+    loss : for two classes "logistic", "logit" (base 2), "hinge" or "exponential"; for regression "squared", "absolute"
+        or "linear".
+    radius : U, the largest norm of the comparators. No intercept is added: append a constant column.
+    step : "theory" (above), "adagrad-norm" (:math:`\sqrt2\,U/\sqrt{\sum|g|^2}`), a number (a constant step), or a
+        schedule from `regretless.learners.first_order.schedules`.
+    gradient_bound : G of the "theory" step; None uses the largest gradient so far.
+    multiclass : the loss for more than two classes: "softmax" or "hinge".
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of forecasts.
-    coef_ : the weights, (1, d) for two classes or numbers, (K, d) for more.
+    coef_ : the weights, (1, d) for two classes or regression, (K, d) for more.
     state_ : `table`, `size` and `tally`.
 
     Examples
@@ -155,8 +155,8 @@ class OGD(LinearLearner):
         if isinstance(self.step, int | float):
             return ConstantStep(validate.positive("step", self.step))
         raise ValueError(
-            f'step={self.step!r}: give "theory", "adagrad-norm", a number, or a schedule of one step for all weights. '
-            "(For steps of each weight's own use LinearizedFTRL.)"
+            f'step={self.step!r}: give "theory", "adagrad-norm", a number, or a schedule with one step for all '
+            "weights. (For one step per weight use LinearizedFTRL.)"
         )
 
     def _start(self, n_features: int, n_classes: int) -> OGDState:
@@ -180,10 +180,8 @@ class OGD(LinearLearner):
 
     @property
     def competes_with(self) -> Competition:
-        """The best weights in a ball, under the loss."""
-        return Competition(
-            self._loss_name, Ball(self._constants.radius if hasattr(self, "_constants") else self.radius)
-        )
+        """The best weights in the ball, under the loss."""
+        return Competition(self._loss_name, Ball(self._settings.radius))
 
     def regret_bound(self, n: int | None = None) -> float:
         """Eq. (9), with G the largest gradient so far (or `gradient_bound`)."""
@@ -204,8 +202,8 @@ class OGD(LinearLearner):
             squares = float(tally[SQUARES]) if n == rows else n * G**2
             return bounds.adagrad_norm(diameter=2 * c.radius, squares=squares, step=c.number)
         raise NoBound(
-            f"step={self._played_with['step']} has no theorem for projected descent; regret_certificate() holds all "
-            "the same."
+            f"step={self.params_['step']} has no theorem for projected descent. Use another step, or "
+            "regret_certificate(), which is still valid."
         )
 
     def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
@@ -214,12 +212,12 @@ class OGD(LinearLearner):
 
 @kernel
 def run(state: OGDState, rows: Entries, Y: Array, weight: Array, constants: OGDConstants, out: Array) -> None:
-    """The game over a block: forecast, see the label, suffer the loss, descend."""
+    """Play the game over a block: forecast, read the label, compute the loss, descend."""
     indptr, indices, data = rows
     size, tally, c = state.size, state.tally, constants
     w, gradients = state.table[:, WEIGHTS], state.table[:, GRADIENTS]
     r = w.shape[1]
-    z, s, room = np.empty(r), np.empty(r), np.empty(r)
+    z, s, scratch = np.empty(r), np.empty(r), np.empty(r)
     for t in range(indptr.size - 1):
         first, last = indptr[t], indptr[t + 1]
         square = scores(w, indices, data, first, last, z)
@@ -227,9 +225,9 @@ def run(state: OGDState, rows: Entries, Y: Array, weight: Array, constants: OGDC
         publish(z, out[t])
         if weight[t] == 0.0:
             continue
-        suffered = suffer(c.loss, z, Y[t], s, room)
+        loss = loss_and_slope(c.loss, z, Y[t], s, scratch)
         gradient = weight[t] * math.sqrt(product(s, s) * square)
-        count(tally, weight[t], suffered, weight[t] * product(s, z), square, gradient)
+        count(tally, weight[t], loss, weight[t] * product(s, z), square, gradient)
         move(gradients, indices, data, first, last, weight[t], s)
         eta = rate(c.schedule, c.number, tally[ROWS], tally[LARGEST], tally[SQUARES])
         descend(w, size, indices, data, Row(first, last, square), z, s, Step(1.0, eta * weight[t], c.radius))

@@ -1,4 +1,4 @@
-"""The Perceptron, for two classes and (in Kesler's form) for more."""
+"""The Perceptron for two classes, and in Kesler's form for more."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from regretless.learners.first_order.linear import (
     FIRST_ORDER_TALLIES,
     WEIGHTS,
     count,
+    loss_and_slope,
     move,
     product,
     publish,
     scores,
-    suffer,
 )
 from regretless.theory import bounds
 from regretless.theory.domains import Competition, WholeSpace
@@ -36,7 +36,7 @@ class PerceptronState(NamedTuple):
     """What the Perceptron has learned."""
 
     table: Array  # (d, 1, r): the weights
-    tally: Array  # rows, those of weight not 1, mistakes, 0, largest |x|, largest scale, and three of gradients
+    tally: Array  # see tally.py and linear.py; the loss is the number of mistakes, the excess is 0
 
 
 class PerceptronConstants(NamedTuple):
@@ -46,12 +46,12 @@ class PerceptronConstants(NamedTuple):
 
 
 class Perceptron(LinearLearner):
-    r"""Add a row to the weights of its class whenever it is mistaken, and change nothing otherwise.
+    r"""The Perceptron: on a mistake the row is added to the weights of its class, otherwise nothing changes.
 
     .. math:: \hat y = \mathrm{sign}(w \cdot x), \qquad w \leftarrow w + y x \ \text{ if } \ y\,w \cdot x \le 0
 
-    With K > 2 classes each has weights of its own; on a mistake the row is added to those of the true class and taken
-    from those of its largest rival (Kesler's construction).
+    With K > 2 classes each class has its own weights; on a mistake the row is added to those of the true class and
+    subtracted from those of the highest-scoring other class (Kesler's construction).
 
     **Guarantee.** For every u, with L the total hinge loss of u and X the largest \|x\|, the mistakes are at most
     :math:`L + (|u|X)^2 + |u|X\sqrt L` (`mistake_bound`; [notes]_). For K > 2 the hinge loss is the multiclass one and
@@ -59,14 +59,13 @@ class Perceptron(LinearLearner):
 
     Parameters
     ----------
-    There is nothing to tune: a step size would scale the weights and change no forecast. No intercept is added: append
-    a constant column.
+    None: a step size would scale the weights and change no forecast. No intercept is added: append a constant column.
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of scores.
     coef_ : the weights, (1, d) for two classes and (K, d) for more.
-    mistakes_ : how many there were (rows count with their weights).
+    mistakes_ : the number of mistakes, weighted by the weights of the rows.
     state_ : `table` and `tally`.
 
     Examples
@@ -107,22 +106,22 @@ class Perceptron(LinearLearner):
 
     @property
     def competes_with(self) -> Competition:
-        """Every linear predictor under the hinge loss; the Perceptron itself suffers 1 a mistake."""
+        """Every linear predictor under the hinge loss; the Perceptron's own loss is 1 per mistake."""
         return Competition(self._loss_name, WholeSpace())
 
     @property
     def mistakes_(self) -> float:
-        """The mistakes so far, each with the weight of its row."""
+        """The mistakes so far, weighted by the weights of the rows."""
         check_is_fitted(self, "state_")
         return float(self.state_.tally[LOSS])
 
     @property
     def _reach(self) -> float:
-        """How far one update moves the weights, at most: X, or sqrt(2) X where two rows of them move."""
+        """The largest change of the weights in one update: X, or sqrt(2) X where two classes change."""
         return float(self.state_.tally[WIDEST]) * (math.sqrt(2.0) if self._n_scores > 1 else 1.0)
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
-        """The mistakes minus the hinge loss of any weights of the given norm are at most this: norm times |w|.
+        """An upper bound on the mistakes minus the hinge loss of any weights of the given norm: norm times |w|.
 
         On a mistake the hinge loss of u is at least 1 - y u.x, and w is the sum of the y x.
         """
@@ -130,11 +129,11 @@ class Perceptron(LinearLearner):
         return self._norm(comparator_norm, NoCertificate) * float(np.linalg.norm(self.state_.table))
 
     def regret_bound(self, n: int | None = None, comparator_norm: float | None = None) -> float:
-        """The mistakes minus the hinge loss are at most |u| X sqrt(mistakes), whatever the rows were."""
+        """An upper bound on the mistakes minus the hinge loss of u, for any rows: |u| X sqrt(mistakes)."""
         check_is_fitted(self, "state_")
         require_unit_weights(self.state_.tally)
         if n is not None:
-            raise NoBound("the Perceptron's bound is of its mistakes, not of rows: see mistake_bound(u).")
+            raise NoBound("n: the Perceptron's bound depends on its mistakes, not on n. Use mistake_bound(u).")
         return self._norm(comparator_norm, NoBound) * self._reach * math.sqrt(self.mistakes_)
 
     def _norm(self, comparator_norm: float | None, refusal: type[ValueError]) -> float:
@@ -143,9 +142,9 @@ class Perceptron(LinearLearner):
         return validate.positive("comparator_norm", comparator_norm, zero=True)
 
     def mistake_bound(self, u: Any, X: Any = None, y: Any = None) -> float:
-        """The mistakes are at most this: the bound of the weights u, by their hinge loss on the rows X and labels y.
+        """An upper bound on the mistakes, from the hinge loss of the weights u on the rows X with labels y.
 
-        Without rows u is taken to have a margin of 1 or more on every row met, so that its hinge loss is 0.
+        Without rows, u is assumed to have a margin of at least 1 on every row so far, so that its hinge loss is 0.
         """
         check_is_fitted(self, "state_")
         require_unit_weights(self.state_.tally)
@@ -164,9 +163,9 @@ class Perceptron(LinearLearner):
 
 @kernel
 def mistake(z: Array, y: Array, s: Array) -> float:
-    """1 if the scores are mistaken about y, else 0, and the direction in which the weights are to move from.
+    """1 if the scores predict another class than y, else 0; s becomes the direction to subtract from the weights.
 
-    For a soft label, its mean over the classes.
+    For a soft label, the mean over the classes.
     """
     s[:] = 0.0
     wrong = 0.0
@@ -187,7 +186,7 @@ def mistake(z: Array, y: Array, s: Array) -> float:
 
 @kernel
 def run(state: PerceptronState, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
-    """The game over a block: forecast, see the label, count the mistake, update."""
+    """Play the game over a block: forecast, read the label, count the mistake, update."""
     indptr, indices, data = rows
     w, tally = state.table[:, WEIGHTS], state.tally
     z, s = np.empty(w.shape[1]), np.empty(w.shape[1])
@@ -206,10 +205,10 @@ def run(state: PerceptronState, rows: Entries, Y: Array, weight: Array, out: Arr
 def total_loss(u: Array, rows: Entries, Y: Array, code: int) -> float:
     """The loss of fixed weights over a block."""
     indptr, indices, data = rows
-    z, s, room = np.empty(u.shape[1]), np.empty(u.shape[1]), np.empty(u.shape[1])
+    z, s, scratch = np.empty(u.shape[1]), np.empty(u.shape[1]), np.empty(u.shape[1])
     total = 0.0
     for t in range(indptr.size - 1):
         first, last = indptr[t], indptr[t + 1]
         scores(u, indices, data, first, last, z)
-        total += suffer(code, z, Y[t], s, room)
+        total += loss_and_slope(code, z, Y[t], s, scratch)
     return total

@@ -1,13 +1,12 @@
-r"""Step sizes: how far round t moves.
+r"""Schedules of step sizes.
 
 A schedule gives round t = 1, 2, ... a step gamma_t and a temperature beta_t. The lazy scheme adds
 :math:`\gamma_t u_t` to the dual point and takes the mirror step with :math:`\beta_t`; the eager scheme steps from the
-last weights with the rate :math:`\gamma_t / \beta_t`. Multiplying both by one number changes neither scheme (`mda`,
-Remark 4, fears it might).
+last weights with the rate :math:`\gamma_t / \beta_t`. Multiplying both by one number changes neither scheme (contrary
+to Remark 4 of `mda`).
 
-The frozen dataclasses are what a user writes; `code` and `number` are what the kernels read. Where a step depends on
-the gradients seen, `rate` reads what a learner's tally has of them; AdaGrad's steps, one a coordinate, are a kernel of
-their own.
+Users pass the frozen dataclasses; the kernels read their `code` and `number`. Where a step depends on the gradients so
+far, `rate` reads them from the learner's tally; AdaGrad, with one step per coordinate, has its own kernel.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def rate(code: int, number: float, t: int, largest: float, squares: float) -> fl
     """gamma_t / beta_t: the step of an eager scheme in round t = 1, 2, ...
 
     `largest` and `squares` are the largest norm and the sum of squared norms of the gradients so far, this round's
-    included; while both are 0, or too small to divide by, there is no step.
+    included; while they are 0, or too small to divide by, the rate is 0.
     """
     if code == OBSERVED_ROOT:
         return number / (largest * math.sqrt(t)) if largest > 1e-280 * number else 0.0
@@ -74,14 +73,14 @@ def adagrad(u: Array, eta: float, squares: Array, steps: Array) -> None:
 
 @dataclass(frozen=True)
 class Schedule(Recipe, ABC):
-    """What the schedules share: `step(t)` and `temperature(t)`, from the integer `code` and one `number`."""
+    """Base class: `step(t)` and `temperature(t)` from the integer `code` and one `number`."""
 
     code: ClassVar[int]
 
     @property
     @abstractmethod
     def number(self) -> float:
-        """The number the kernels read."""
+        """The number that the kernels read."""
 
     def step(self, t: int) -> float:
         """gamma_t, for t = 1, 2, ..."""
@@ -94,7 +93,7 @@ class Schedule(Recipe, ABC):
 
 def _require_step(eta: float) -> None:
     if positive("eta", eta) > LARGEST_STEP:
-        raise ValueError(f"eta={eta!r} must be at most {LARGEST_STEP:.0e}: the squares of steps would overflow.")
+        raise ValueError(f"eta={eta!r} must be at most {LARGEST_STEP:.0e}: squares of larger steps overflow.")
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class InverseRootStep(Schedule):
     **Guarantee.** Projected gradient descent (the eager Euclidean scheme) on the l2 ball of radius U with gradients
     of norm at most G: regret after T rounds is at most :math:`2U^2\sqrt{T}/\eta + \eta G^2\sqrt{T}`, which for
     :math:`\eta = \sqrt{2}\,U/G`, see `of_ball`, is :math:`UG\sqrt{8T}` (`ogd-notes`, eq. 9). The proof needs a bounded
-    divergence on the set. The entropy's is not: with it, use the lazy scheme and `GrowingTemperature`.
+    divergence on the set. The entropy's is unbounded: use the lazy scheme and `GrowingTemperature` instead.
 
     >>> InverseRootStep.of_ball(radius=2.0, gradient=1.0).step(4).__round__(4)
     1.4142
@@ -155,8 +154,8 @@ class InverseRootStep(Schedule):
 class InverseTimeStep(Schedule):
     r"""gamma_t = 1 / (sigma t).
 
-    **Guarantee.** Gradient descent, with or without projection, on sigma-strongly convex losses with gradients of
-    norm at most G where it plays: regret after T rounds is at most :math:`G^2 (1 + \ln T) / (2\sigma)` (`ogd-notes`).
+    **Guarantee.** Gradient descent, with or without projection, on sigma-strongly convex losses with gradients of norm
+    at most G at the weights played: regret after T rounds is at most :math:`G^2 (1 + \ln T) / (2\sigma)` (`ogd-notes`).
 
     >>> InverseTimeStep(sigma=0.5).step(4)
     0.5
@@ -176,17 +175,17 @@ class InverseTimeStep(Schedule):
 
 @dataclass(frozen=True)
 class GrowingTemperature(Schedule):
-    r"""gamma_t = 1, beta_t = beta_0 sqrt(t + 1): eq. (17) of `mda`, which needs no horizon.
+    r"""gamma_t = 1, beta_t = beta_0 sqrt(t + 1): eq. (17) of `mda`; no horizon is needed.
 
     **Guarantee.** The lazy scheme from the minimiser of V, on gradients of dual norm at most L: regret after T rounds
     is at most :math:`(\beta_0 V^* + L^2/(\alpha\beta_0))\sqrt{T+1}`. For :math:`\beta_0 = L/\sqrt{\alpha V^*}`, see
     `of`, this is :math:`2L\sqrt{V^*/\alpha}\sqrt{T+1}`. With the entropy on the simplex :math:`\beta_0` is
-    :math:`L/\sqrt{\ln M}`, (18), whatever lam, and the bound :math:`2\lambda L\sqrt{\ln M}\sqrt{T+1}`: T times that of
+    :math:`L/\sqrt{\ln M}`, (18), for every lam, and the bound :math:`2\lambda L\sqrt{\ln M}\sqrt{T+1}`: T times that of
     Theorem 1. (The weights of round T + 1 are not played, so the proof may stop at :math:`\beta_{T-1}`: every T + 1 may
     be read as T.)
 
     >>> entropy = Mirror("entropy", "simplex", dimension=8, size=3.0)
-    >>> round(GrowingTemperature.of(entropy, gradient=1.0).temperature(0), 4)  # 1 / sqrt(ln 8), whatever the size
+    >>> round(GrowingTemperature.of(entropy, gradient=1.0).temperature(0), 4)  # 1 / sqrt(ln 8), for every size
     0.6935
     """
 
@@ -257,8 +256,8 @@ def _best_temperature(mirror: Mirror, gradient: float, factor: float) -> float:
 class ObservedRootStep(Schedule):
     r"""gamma_t = eta / (G_t sqrt(t)), G_t the largest gradient so far, this round's included.
 
-    **Guarantee.** That of `InverseRootStep` with :math:`\eta = \sqrt2\,U`, for G the largest gradient there was: the
-    steps only fall, and in round t no gradient is larger than :math:`G_t`. No bound need be known beforehand.
+    **Guarantee.** That of `InverseRootStep` with :math:`\eta = \sqrt2\,U`, for G the largest gradient observed:
+    the steps never grow, and up to round t no gradient is larger than :math:`G_t`. No bound is needed in advance.
 
     >>> ObservedRootStep.of_ball(radius=2.0).eta.__round__(4)
     2.8284
@@ -313,11 +312,11 @@ class AdaGradNorm(Schedule):
 
 @dataclass(frozen=True)
 class AdaGrad(Schedule):
-    r"""`AdaGradNorm` for each coordinate by itself (Duchi, Hazan and Singer 2011, the diagonal version).
+    r"""`AdaGradNorm` for each coordinate separately (Duchi, Hazan and Singer 2011, the diagonal version).
 
-    **Guarantee.** On a box whose sides are at most D long, each coordinate clipped by itself: regret is at most
+    **Guarantee.** On a box whose sides are at most D long, with each coordinate clipped separately: regret is at most
     :math:`\sqrt{2}\,D \sum_j \sqrt{\sum_t u_{t,j}^2}` for :math:`\eta = D/\sqrt{2}`, see `of_diameter`. On other sets
-    the projection must be in the norm of the steps. The kernel is `adagrad`.
+    the projection would have to use the norm of the steps. The kernel is `adagrad`.
 
     >>> AdaGrad.of_diameter(2.0).eta.__round__(4)
     1.4142

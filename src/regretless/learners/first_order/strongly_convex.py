@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import validate
-from regretless.core.errors import NoCertificate
 from regretless.core.jit import kernel
 from regretless.core.rows import Entries
 from regretless.core.setting import Setting
@@ -34,17 +33,17 @@ from regretless.learners.first_order.linear import (
     check_size,
     count,
     descend,
+    loss_and_slope,
     product,
     publish,
     recount,
     scores,
-    suffer,
 )
 from regretless.theory import bounds
 from regretless.theory.domains import Competition
 from regretless.theory.losses import EXPONENTIAL
 
-PENALTY = FIRST_ORDER_TALLIES  # one more sum than the others keep: of what the rows paid for regularization
+PENALTY = FIRST_ORDER_TALLIES  # one more sum than the other learners have: the regularization paid
 
 
 class StronglyConvexState(NamedTuple):
@@ -65,31 +64,33 @@ class StronglyConvexConstants(NamedTuple):
 
 
 class StronglyConvexOGD(LinearLearner):
-    r"""Online gradient descent with steps :math:`1/(\sigma t)`: logarithmic regret where losses are strongly convex.
+    r"""Online gradient descent with steps :math:`1/(\sigma t)`: logarithmic regret for strongly convex losses.
 
     .. math:: w \leftarrow w - \frac{1}{\sigma t} \bigl(g_t + \lambda w\bigr), \qquad
               f_t(w) = \ell_t(w) + \tfrac{\lambda}{2}|w|^2
 
-    The curvature :math:`\sigma` comes from the regularization :math:`\lambda`, or is known of the losses themselves
-    (`sigma`), or both. With the hinge loss it is the online support vector machine (Pegasos). There is no projection,
-    unless a radius is given. A row costs as much as it has entries: the decay is one factor for all weights.
+    The curvature :math:`\sigma` is the regularization :math:`\lambda` plus the strong convexity of the losses
+    themselves (`sigma`). With the hinge loss this is the online support vector machine (Pegasos). Weights are projected
+    only if a radius is given. The cost per row is proportional to its number of entries: the decay is one factor for
+    all weights.
 
-    **Guarantee.** Regret in terms of the :math:`f_t` at most :math:`G^2(1 + \ln n)/(2\sigma)` against every u, G the
-    largest :math:`|g_t + \lambda w|` ([notes]_; `regretless.bounds.strongly_convex`).
+    **Guarantee.** Regret in the losses :math:`f_t` at most :math:`G^2(1 + \ln n)/(2\sigma)` against every u, where G is
+    the largest :math:`|g_t + \lambda w|` ([notes]_; `regretless.bounds.strongly_convex`).
 
     Parameters
     ----------
     loss : as in `OGD`. The squared and the exponential loss need a radius.
-    regularization : lambda, which every row pays: :math:`\tfrac\lambda2|w|^2`.
-    sigma : the strong convexity of the losses in the weights, if they have any; it is believed. (The squared loss of
-        rows :math:`|x| \ge a` has 2a^2 for one feature, and none for more: there are directions a row does not see.)
-    radius : of a ball to which the weights are kept; None means no ball.
-    multiclass : the loss where there are more than two classes: "hinge" or "softmax".
+    regularization : lambda; each row adds the loss :math:`\tfrac\lambda2|w|^2`.
+    sigma : the strong convexity of the losses in the weights, if any; it is not checked. (For rows
+        :math:`|x| \ge a` the squared loss has 2a^2 with one feature, and 0 with more: a row has no curvature in
+        directions orthogonal to it.)
+    radius : the radius of the ball of weights; None means no ball.
+    multiclass : the loss for more than two classes: "hinge" or "softmax".
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of forecasts.
-    coef_ : the weights, (1, d) for two classes or numbers, (K, d) for more.
+    coef_ : the weights, (1, d) for two classes or regression, (K, d) for more.
     state_ : `table`, `size` and `tally`.
 
     Examples
@@ -136,7 +137,9 @@ class StronglyConvexOGD(LinearLearner):
         lam = validate.positive("regularization", self.regularization, zero=True)
         curvature = lam + validate.positive("sigma", self.sigma, zero=True)
         if curvature == 0.0:
-            raise ValueError("regularization=0 and sigma=0: the steps 1/(sigma t) need one of them to be positive.")
+            raise ValueError(
+                "regularization=0 and sigma=0: the steps 1/(sigma t) need a positive one. Set regularization or sigma."
+            )
         loss = self._chosen_loss(n_classes)
         if self.radius is None:
             require_bounded_scores(loss, "Give a radius.")
@@ -165,26 +168,22 @@ class StronglyConvexOGD(LinearLearner):
 
     @property
     def competes_with(self) -> Competition:
-        """All weights (or those of a ball), under the loss with its regularization."""
-        if hasattr(self, "_constants"):
-            return Competition(self._loss_name, ball_of(self._constants.radius), self._constants.regularization / 2)
-        return Competition(self._loss_name, ball_of(self.radius or math.inf), self.regularization / 2)
+        """All weights (or those of the ball), under the loss with its regularization."""
+        c = self._settings
+        return Competition(self._loss_name, ball_of(c.radius or math.inf), c.regularization / 2)
 
     @property
     def total_loss_(self) -> float:
-        """What was suffered, regularization included: the regret is of this."""
+        """The total loss so far, regularization included, as in the regret."""
         return super().total_loss_ + float(self.state_.tally[PENALTY])
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
-        r"""What the theorem's proof adds up, :math:`\sum_t |g_t + \lambda w_t|^2/(2\sigma t)`: whatever the comparator.
+        r"""The sum in the theorem's proof, :math:`\sum_t |g_t + \lambda w_t|^2/(2\sigma t)`, for every comparator.
 
-        Without a ball and with `sigma` 0 no smaller number bounds the regret of all losses with these gradients.
+        Without a ball and with `sigma` 0, no smaller number bounds the regret for all losses with these gradients.
         """
         check_is_fitted(self, "state_")
-        if comparator_norm is not None:
-            norm = validate.positive("comparator_norm", comparator_norm, zero=True)
-            if norm > self._constants.radius * (1 + 1e-12):
-                raise NoCertificate(f"a comparator of norm {norm:.4g} lies outside {self.competes_with.domain}.")
+        validate.comparator_norm(comparator_norm, self.competes_with.domain, self._constants.radius)
         return float(self.state_.tally[EXCESS])
 
     def regret_bound(self, n: int | None = None) -> float:
@@ -201,7 +200,7 @@ class StronglyConvexOGD(LinearLearner):
 def run(
     state: StronglyConvexState, rows: Entries, Y: Array, weight: Array, constants: StronglyConvexConstants, out: Array
 ) -> None:
-    """The game over a block: forecast, see the label, suffer the loss, descend.
+    """Play the game over a block: forecast, read the label, compute the loss, descend.
 
     A row of weight c is c times as curved, so t is the sum of weights.
     """
@@ -209,7 +208,7 @@ def run(
     size, tally, lam, radius = state.size, state.tally, constants.regularization, constants.radius
     w = state.table[:, WEIGHTS]
     r = w.shape[1]
-    z, s, room = np.empty(r), np.empty(r), np.empty(r)
+    z, s, scratch = np.empty(r), np.empty(r), np.empty(r)
     for t in range(indptr.size - 1):
         first, last = indptr[t], indptr[t + 1]
         square = scores(w, indices, data, first, last, z)
@@ -217,13 +216,13 @@ def run(
         publish(z, out[t])
         if weight[t] == 0.0:
             continue
-        suffered = suffer(constants.loss, z, Y[t], s, room)
+        loss = loss_and_slope(constants.loss, z, Y[t], s, scratch)
         slope2 = product(s, s)
         gradient2 = slope2 * square + 2.0 * lam * product(s, z) + lam * lam * size[SQUARE]  # |g + lam w|^2
         gradient2 = max(gradient2, 0.0)
         eta = weight[t] / (constants.curvature * (tally[MASS] + weight[t]))
         excess = 0.5 * eta * weight[t] * gradient2
         tally[PENALTY] += weight[t] * 0.5 * lam * size[SQUARE]
-        count(tally, weight[t], suffered, excess, square, weight[t] * math.sqrt(gradient2))
+        count(tally, weight[t], loss, excess, square, weight[t] * math.sqrt(gradient2))
         descend(w, size, indices, data, Row(first, last, square), z, s, Step(1.0 - eta * lam, eta, radius))
         recount(w, size, tally, radius)

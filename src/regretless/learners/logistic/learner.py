@@ -34,8 +34,8 @@ class GrowingClassifier(OnlineClassifier):
     _encoder: Encoder
     _open: bool  # whether labels never seen may come
     _learned = ("_settings", "_encoder", "_open")
-    _reads_tables = True
-    _fewest_classes = 0
+    reads_tables = True
+    fewest_classes = 0
 
     @property
     def _n_classes(self) -> int:  # type: ignore[override]

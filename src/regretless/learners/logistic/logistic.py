@@ -26,6 +26,7 @@ from regretless.learners.logistic.segments import Part, PartPlay, read
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.slots import first_labels, require_few
 from regretless.learners.logistic.state import LogisticState
+from regretless.theory import bounds
 from regretless.theory.domains import Competition
 
 
@@ -280,7 +281,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         radii = self._constants.members.radii if hasattr(self, "_constants") else np.array(RADII)
         return regret.competition(radii, self._n_classes if hasattr(self, "classes_") else 2)
 
-    def _for_comparators(self, X: Any) -> Any:
+    def for_comparators(self, X: Any) -> Any:
         """The rows as they were rescaled; X must be all rows learned so far, in their order."""
         block = self._encoder.encode_unlearned(self._take_rows(X))
         table = block.rows(slice(0, len(block)), self._encoder.schema)
@@ -299,7 +300,8 @@ class OnlineLogisticRegression(GrowingClassifier):
     def regret_bound(self, n: int | None = None) -> float:
         """AIOLI's theorem on the rescaled rows plus the cost of mixing; for two classes."""
         check_is_fitted(self, "state_")
-        return regret.bound(self.state_, self._constants, n, self._open)
+        theorem = regret.theorem(self.state_, self._constants, n)
+        return bounds.aioli(**theorem) + regret.mixing_cost(theorem["n"], self._constants, self._open)
 
     # ------------------------------------------------------------------ inspection
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from regretless.core import validate
-from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.errors import NoBound
 from regretless.core.tally import EXCESS, LOSS, ROWS, WIDEST, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.logistic.adagrad import GRADIENTS
@@ -15,7 +16,6 @@ from regretless.learners.logistic.members import RADII, VIRTUAL_WEIGHT, Constant
 from regretless.learners.logistic.state import LogisticState
 from regretless.learners.second_order.curvature import SHARP, kappa
 from regretless.learners.second_order.rounding import allowance, has_digits
-from regretless.theory import bounds
 from regretless.theory.domains import Ball, Competition, RowBall
 
 
@@ -33,12 +33,7 @@ def certificate(state: LogisticState, members: Members, comparator_norm: float |
     n_classes = state.slots.size
     two = n_classes == 2
     domain = competition(members.radii, n_classes).domain
-    largest = domain.largest_norm(n_classes)
-    size = largest
-    if comparator_norm is not None:
-        size = validate.positive("comparator_norm", comparator_norm, zero=True)
-    if size > largest * (1 + 1e-12):
-        raise NoCertificate(f"comparator_norm={size:.4g} is outside {domain}: give larger radii.")
+    size = validate.comparator_norm(comparator_norm, domain, domain.largest_norm(n_classes))
     lead = float(state.tally[LOSS]) - state.losses  # of the mixture over each member
     found = []
     for i, radius in enumerate(members.radii):
@@ -60,22 +55,25 @@ def certificate(state: LogisticState, members: Members, comparator_norm: float |
     return float(min(found))
 
 
-def bound(state: LogisticState, constants: Constants, n: int | None, is_open: bool) -> float:
-    """AIOLI's theorem on the rescaled rows plus the cost of mixing, after n rows (default: those so far)."""
+def theorem(state: LogisticState, constants: Constants, n: int | None) -> dict[str, Any]:
+    """The arguments of `bounds.aioli` for the rescaled rows, after n of them (default: those so far)."""
     members = constants.members
     require_unit_weights(state.tally)
     if state.slots.size > 2 or not len(members.radii):
         raise NoBound("the theorem is about two classes and a learner with radii: use regret_certificate() instead.")
-    rows = int(state.tally[ROWS]) if n is None else n
     radius, R = float(members.radii.max()), float(state.tally[WIDEST])
-    theorem = bounds.aioli(
-        rows,
-        n_features=state.tables.shape[3],
-        radius=2.0 * radius,
-        feature_bound=R,
-        regularization=0.5 * float(members.regularization[members.radii.argmax()]),
-        curvature=float(kappa(SHARP, 0.0, radius * R, 2)),
-        virtual_weight=VIRTUAL_WEIGHT,
-    )
-    mixing = math.log(members.total) + (math.log(rows + 1.0) if constants.shares else 0.0)
-    return theorem + mixing + (math.log(2.0) if is_open else 0.0)
+    return {
+        "n": int(state.tally[ROWS]) if n is None else n,
+        "n_features": state.tables.shape[3],
+        "radius": 2.0 * radius,
+        "feature_bound": R,
+        "regularization": 0.5 * float(members.regularization[members.radii.argmax()]),
+        "curvature": float(kappa(SHARP, 0.0, radius * R, 2)),
+        "virtual_weight": VIRTUAL_WEIGHT,
+    }
+
+
+def mixing_cost(n: int, constants: Constants, is_open: bool) -> float:
+    """What mixing costs in n rows: ln N, ln(n + 1) to track change, ln 2 for labels never seen."""
+    mixing = math.log(constants.members.total) + (math.log(n + 1.0) if constants.shares else 0.0)
+    return mixing + (math.log(2.0) if is_open else 0.0)

@@ -1,1 +1,1 @@
-"""Exact, slow forecasters: they keep every row, and solve the problem that others approximate."""
+"""Learners that remember rows: exact solutions of problems that other learners approximate, at a growing cost."""

@@ -1,4 +1,4 @@
-"""Follow the leader on linear losses: what fails without regularization."""
+"""Follow the leader on linear losses, which fails for lack of regularization."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from regretless.learners.first_order.linear import (
     GRADIENTS,
     WEIGHTS,
     count,
+    loss_and_slope,
     move,
     product,
     publish,
     scores,
-    suffer,
 )
 from regretless.theory.domains import Box, Competition, Domain, RowBall, WholeSpace
 from regretless.theory.losses import LINEAR
 
 
 class LeaderState(NamedTuple):
-    """What the learner has learned."""
+    """The state of `FollowTheLeader`."""
 
     table: Array  # (d, 2, 1): the leader, and the sum of gradients
     tally: Array  # see tally.py and linear.py
@@ -41,17 +41,17 @@ class LeaderConstants(NamedTuple):
 
 
 class FollowTheLeader(LinearLearner):
-    r"""Play the weights of the set that were best so far; here for linear losses.
+    r"""Follow the leader: play the weights of the set that were best so far, for linear losses.
 
     .. math:: w_{t+1} = \arg\min_{w \in W} \sum_{s \le t} y_s\, w \cdot x_s
 
     The loss of the forecast z = w.x is y z: the target is the slope. The first weights are those of the set nearest
-    to 0, and of tied ones the set decides (`regretless.domains`). In statistics this is empirical risk minimisation; in
-    a game against an adversary it fails. On [-1, 1] and the losses w/2, -w, w, -w, ... the leader jumps from end to end
-    and loses 1 a row, T - 1 in all, where w = 0 loses nothing ([notes]_). What helps is regularization: `FTRL`, or for
-    linear losses `OGD` and `MirrorDescent`.
+    to 0; `regretless.domains` says how ties are broken. In statistics this is empirical risk minimisation; against an
+    adversary it fails. On [-1, 1] with the losses w/2, -w, w, -w, ... the leader jumps from end to end and loses 1 per
+    row, T - 1 in total, while w = 0 loses nothing ([notes]_). Regularization solves this: see `FTRL`, and for linear
+    losses `OGD` and `MirrorDescent`.
 
-    **Guarantee.** None: that is its point. `regret_certificate()` is its regret so far, exactly.
+    **Guarantee.** None. `regret_certificate()` is exactly the regret so far.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class FollowTheLeader(LinearLearner):
     """
 
     loss = "linear"
-    multiclass = "softmax"  # there are no classes
+    multiclass = "softmax"  # not used: the loss is for regression
     state_: LeaderState
     _constants: LeaderConstants
     _one_step = False
@@ -91,8 +91,8 @@ class FollowTheLeader(LinearLearner):
     def _prepare(self, n_features: int, n_classes: int) -> LeaderConstants:
         if not isinstance(self.domain, Domain) or isinstance(self.domain, WholeSpace | RowBall):
             raise ValueError(
-                f"domain={self.domain!r}: a linear function has a leader on a bounded set alone; choose Box, Ball, "
-                "Simplex, SubSimplex or Octahedron of regretless.domains."
+                f"domain={self.domain!r}: a linear loss has a leader only on a bounded set. Choose Box, Ball, Simplex, "
+                "SubSimplex or Octahedron from regretless.domains."
             )
         return LeaderConstants(LINEAR, self.domain)
 
@@ -107,20 +107,20 @@ class FollowTheLeader(LinearLearner):
     @property
     def competes_with(self) -> Competition:
         """The best weights of the set, under the linear loss."""
-        return Competition("linear", self._constants.domain if hasattr(self, "_constants") else self.domain)
+        return Competition("linear", self._settings.domain)
 
     def regret_bound(self, n: int | None = None) -> float:
-        """Raises: there is none."""
+        """Raises `NoBound`."""
         check_is_fitted(self, "state_")
         raise NoBound(
-            "following the leader has no regret bound: on the losses w/2, -w, w, -w, ... over [-1, 1] it loses 1 a "
-            "row. regret_certificate() is its regret so far; FTRL, OGD and MirrorDescent have bounds."
+            "FollowTheLeader has no regret bound: on the losses w/2, -w, w, -w, ... over [-1, 1] it loses 1 per row. "
+            "regret_certificate() is its regret so far; FTRL, OGD and MirrorDescent have bounds."
         )
 
     def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
         table, tally = self.state_
         w, gradients = table[:, WEIGHTS], table[:, GRADIENTS]
-        z, s, room = np.empty(1), np.empty(1), np.empty(1)
+        z, s, scratch = np.empty(1), np.empty(1), np.empty(1)
         indptr, indices, data = rows
         for t in range(indptr.size - 1):
             first, last = indptr[t], indptr[t + 1]
@@ -128,8 +128,8 @@ class FollowTheLeader(LinearLearner):
             publish(z, out[t])
             if weight[t] == 0.0:
                 continue
-            suffered = suffer(LINEAR, z, Y[t], s, room)
+            loss = loss_and_slope(LINEAR, z, Y[t], s, scratch)
             size = float(weight[t] * abs(s[0]) * square**0.5)
-            count(tally, weight[t], suffered, weight[t] * product(s, z), square, size)
+            count(tally, weight[t], loss, weight[t] * product(s, z), square, size)
             move(gradients, indices, data, first, last, weight[t], s)
             w[:, 0] = self._constants.domain.minimise_linear(gradients[:, 0])

@@ -1,4 +1,4 @@
-"""Follow the regularized leader on the true losses, refitted after every row: the proper learner others improve on."""
+"""FTRL: follow the regularized leader on the true losses, refitted after every row."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from regretless.core.jit import kernel
 from regretless.core.links import softmax
 from regretless.core.tally import EXCESS, LOSS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
-from regretless.learners.first_order.linear import publish, suffer
-from regretless.learners.refitting.history import RememberingClassifier
+from regretless.learners.first_order.learner import ball_of
+from regretless.learners.first_order.linear import loss_and_slope, publish
+from regretless.learners.refitting.remembering import RememberingClassifier
 from regretless.learners.second_order.algebra import backward, dot, forward, norm
 from regretless.theory import bounds
-from regretless.theory.domains import Ball, Competition, WholeSpace
+from regretless.theory.domains import Competition
 from regretless.theory.losses import LOGISTIC, SOFTMAX
 
 MOST_SCALE = 1e12  # of weight |x|^2 / regularization
-GAP = TALLIES  # one more number than the others keep: how far the last refit may be above the minimum
+GAP = TALLIES  # one more number than other learners have: how far the last refit may be above the minimum
 CLOSE = 1e-6  # a Newton step that moves no score by more leaves an error of its square
-MOST_STEPS = 200  # only rows so large that promises are refused need as many
+MOST_STEPS = 200  # only needed for rows so large that certificates are refused
 
 
 class FTRLState(NamedTuple):
-    """What FTRL has learned: distinct rows with the sum of their weights, and the leader."""
+    """The state of FTRL: distinct rows with the sums of their weights, and the leader."""
 
     X: Array  # (m, d)
     Y: Array  # (m, K)
     weight: Array  # (m,)
     w: Array  # (d,) for two classes, (K, d) for more
-    tally: Array  # rows, those of weight not 1, loss, excess, largest |x|, largest scale, gap
+    tally: Array  # see tally.py; then the gap
 
 
 class FTRLConstants(NamedTuple):
@@ -49,22 +50,22 @@ class FTRL(RememberingClassifier):
 
     .. math:: w_t = \arg\min_w F_{t-1}(w), \qquad F_t(w) = \sum_{s \le t} \ell_s(w) + \lambda |w|^2
 
-    with the true log losses, two classes (w is the weights of the margin) or more (one row a class). After every row
-    Newton's method starts from the last leader and goes on until the scores are right to 1e-12. It is proper: the
-    weights are chosen before the row is seen. On the stream of [Hazan]_ this costs regret that grows like a power of
-    n, where `AIOLI`'s is logarithmic. A row costs as much as all the rows before it: rows that came before, with the
-    same label, are merged.
+    with the true log losses, for two classes (w are the weights of the margin) or more (one row per class). After every
+    row Newton's method starts from the last leader and iterates until the scores are correct to 1e-12. The learner is
+    proper: it chooses the weights before it sees the row. On the stream of [Hazan]_ its regret therefore grows like a
+    power of n, while that of `AIOLI` is logarithmic. The cost per row is proportional to the number of distinct rows
+    so far; equal rows with the same label are merged.
 
-    **Guarantee.** For every u (of the ball, if there is one) regret at most
+    **Guarantee.** For every u (in the ball, if there is one) regret at most
     :math:`\lambda|u|^2 + \sum_t |g_t|^2/(4\lambda) \le \lambda|u|^2 + nG^2/(4\lambda)`, G = R for two classes and
-    :math:`\sqrt2 R` for more, R the largest :math:`|x|` (`regretless.bounds.ftrl`). Best is :math:`|u|G\sqrt n`, at
-    :math:`\lambda = G\sqrt n/(2|u|)`.
+    :math:`\sqrt2 R` for more, R the largest :math:`|x|` (`regretless.bounds.ftrl`). The best value,
+    :math:`|u|G\sqrt n`, is at :math:`\lambda = G\sqrt n/(2|u|)`.
 
     Parameters
     ----------
-    loss : "log", the log loss of probabilities, is the one there is.
+    loss : "log", the log loss of probabilities.
     regularization : lambda, the coefficient of :math:`|w|^2`. No intercept is added: append a constant column.
-    radius : of a ball to which the leader is confined; None means no ball.
+    radius : the radius of a ball that contains the leader; None means no ball.
 
     Attributes
     ----------
@@ -101,7 +102,7 @@ class FTRL(RememberingClassifier):
 
     def _prepare(self, n_features: int, n_classes: int) -> FTRLConstants:
         if self.loss != "log":
-            raise ValueError(f'loss={self.loss!r}: FTRL refits the log loss of classes; choose "log".')
+            raise ValueError(f'loss={self.loss!r}: FTRL supports only the log loss. Use "log".')
         return FTRLConstants(
             validate.positive("regularization", self.regularization),
             math.inf if self.radius is None else validate.positive("radius", self.radius),
@@ -131,39 +132,33 @@ class FTRL(RememberingClassifier):
 
     @property
     def competes_with(self) -> Competition:
-        """All weights (or those of a ball), under the log loss."""
+        """All weights (or those of the ball), under the log loss."""
         loss = "softmax" if hasattr(self, "classes_") and self._n_classes > 2 else "logistic"
-        radius = self._constants.radius if hasattr(self, "_constants") else self.radius or math.inf
-        return Competition(loss, WholeSpace() if math.isinf(radius) else Ball(radius))
+        return Competition(loss, ball_of(self._settings.radius or math.inf))
 
     def _norm(self, comparator_norm: float | None, refusal: type[ValueError]) -> float:
-        """The comparator's norm, once a promise against it may be made."""
+        """The norm of the comparator, after checking that a certificate or bound exists for it."""
         check_is_fitted(self, "state_")
         c = self._constants
         scale = float(self.state_.tally[SCALE]) / c.regularization
         if scale > MOST_SCALE:
             raise refusal(
-                f"weight |x|^2 / regularization reached {scale:.2g}: beyond {MOST_SCALE:.0e} rounding in the refits "
-                "may exceed what is promised. Scale the features, for example to unit variance."
+                f"weight |x|^2 / regularization reached {scale:.2g}, and beyond {MOST_SCALE:.0e} rounding in the "
+                "refits may exceed the bound. Scale the features, for example to unit variance."
             )
-        if comparator_norm is None:
-            if math.isinf(c.radius):
-                raise refusal(
-                    "this learner competes with all linear predictors, and its regret grows with their "
-                    "norm: give comparator_norm."
-                )
-            return c.radius
-        size = validate.positive("comparator_norm", comparator_norm, zero=True)
-        if size > c.radius * (1 + 1e-12):
-            raise refusal(f"a comparator of norm {size:.4g} lies outside {self.competes_with.domain}.")
-        return size
+        if comparator_norm is None and math.isinf(c.radius):
+            raise refusal(
+                "this learner competes with all linear predictors, and its regret grows with their norm: give "
+                "comparator_norm."
+            )
+        return validate.comparator_norm(comparator_norm, self.competes_with.domain, c.radius, refusal)
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
         r"""An upper bound on the regret against every comparator of the given norm (default: all of the ball).
 
-        :math:`\lambda|u|^2 + \sum_t loss_t - \min F_n`, because :math:`F_n(u)` is not below the minimum; and the
-        minimum is not below :math:`F_n(w)` by more than the gradient there allows. It is what the refits have gained,
-        the sum of :math:`F_t(w_t) - F_t(w_{t+1})`.
+        :math:`\lambda|u|^2 + \sum_t loss_t - \min F_n`, because :math:`F_n(u)` is at least the minimum; the gradient at
+        w bounds how far :math:`F_n(w)` is above it. It equals the total gain of the refits, the sum of :math:`F_t(w_t)
+        - F_t(w_{t+1})`.
         """
         size = self._norm(comparator_norm, NoCertificate)
         return self._constants.regularization * size**2 + float(self.state_.tally[[EXCESS, GAP]].sum())
@@ -195,7 +190,7 @@ class FTRL(RememberingClassifier):
             state.weight[same] += weight
         total, gap = refit(self.state_.X, self.state_.Y, self.state_.weight, W, c.regularization, c.radius)
         record(state.tally, weight, loss, 0.0, norm(x))
-        # not as the sum of what refits gain: each would leave the rounding of all the rows
+        # not as a sum of the gains of refits: each would add the rounding of all the rows
         state.tally[EXCESS] = state.tally[LOSS] - total
         state.tally[GAP] = gap
 
@@ -219,14 +214,14 @@ def forecast(W: Array, x: Array, out: Array) -> None:
 def loss_of(W: Array, x: Array, y: Array) -> float:
     """The log loss of weights on a row."""
     r = W.shape[0]
-    z, s, room = np.empty(r), np.empty(r), np.empty(r)
+    z, s, scratch = np.empty(r), np.empty(r), np.empty(r)
     scores(W, x, z)
-    return suffer(LOGISTIC if r == 1 else SOFTMAX, z, y, s, room)
+    return loss_and_slope(LOGISTIC if r == 1 else SOFTMAX, z, y, s, scratch)
 
 
 @kernel
 def find(X: Array, Y: Array, x: Array, y: Array) -> int:
-    """The row that is the same, label and all, or -1."""
+    """The index of an equal row with the same label, or -1."""
     for i in range(X.shape[0]):
         same = True
         for j in range(x.size):
@@ -258,7 +253,7 @@ def expand(X: Array, Y: Array, weight: Array, W: Array, lam: float, g: Array, M:
     for i in range(X.shape[0]):
         x = X[i]
         scores(W, x, z)
-        total += weight[i] * suffer(LOGISTIC if r == 1 else SOFTMAX, z, Y[i], s, p)
+        total += weight[i] * loss_and_slope(LOGISTIC if r == 1 else SOFTMAX, z, Y[i], s, p)
         if r > 1:
             softmax(z, p)
         for k in range(r):
@@ -293,8 +288,8 @@ def second(z: Array, p: Array, k: int, l: int) -> float:
 def factor(M: Array) -> None:
     """The lower Cholesky factor of I + M, in place, for M positive semi-definite.
 
-    A pivot is at least 1, but where M is large rounding may leave any: one below the rounding is raised to it. The
-    Newton step is then one of a larger Hessian, along which F falls as well.
+    A pivot is at least 1, but for large M rounding may make it smaller: it is then raised to the size of the rounding.
+    This gives the Newton step of a larger Hessian, along which F falls as well.
     """
     for j in range(M.shape[0]):
         pivot = 1.0 + M[j, j]
@@ -317,7 +312,7 @@ def solve(M: Array, b: Array) -> None:
 
 @kernel
 def spread(X: Array, D: Array) -> float:
-    """How far apart a change D of the weights moves two logits of a row, at most."""
+    """The largest change of the difference of two logits of a row, when the weights change by D."""
     r = D.shape[0]
     z = np.empty(r)
     widest = 0.0
@@ -364,7 +359,7 @@ def confine(M: Array, flat: Array, g: Array, lam: float, radius: float, directio
 
 @kernel
 def gap_of(flat: Array, g: Array, lam: float, radius: float) -> float:
-    r"""How far F at a point with gradient g can be above its minimum.
+    r"""An upper bound on F minus its minimum, at a point with gradient g.
 
     F is 2 lam-strongly convex, so by no more than |g|^2 / (4 lam). On a ball, and for every mu >= 0, by no more than
     |g + 2 mu w|^2 / (4 lam) + 2 mu |w| (B - |w|): -w.(v - w) >= -|w| (B - |w|) for every v of it.
@@ -384,15 +379,15 @@ def gap_of(flat: Array, g: Array, lam: float, radius: float) -> float:
 
 @kernel
 def refit(X: Array, Y: Array, weight: Array, W: Array, lam: float, radius: float) -> tuple[float, float]:
-    r"""W = argmin F (over the ball), from where it stands. Returns F there, and how far above its minimum that may be.
+    r"""Move W to argmin F (over the ball). Returns F there, and a bound on how far that is above the minimum.
 
     Damped Newton. The logits' third derivative along a direction is at most their spread times the second, so with d
     the Newton step, :math:`\lambda^2 = d^T H d` and :math:`\delta` the widest spread of d,
 
         F(w + t d) <= F(w) - t \lambda^2 + \lambda^2 (e^{t \delta} - 1 - t \delta) / \delta^2,
 
-    which is least at t = ln(1 + \delta)/\delta: F falls at every step, and no value of it need be compared. The
-    same holds of the step to the least point of the quadratic over a ball.
+    which is least at t = ln(1 + \delta)/\delta: F falls at every step, without a line search. The same
+    holds for the step to the minimum of the quadratic over a ball.
     """
     d = X.shape[1]
     r = W.shape[0]
@@ -415,7 +410,7 @@ def refit(X: Array, Y: Array, weight: Array, W: Array, lam: float, radius: float
         for j in range(flat.size):
             flat[j] += step * direction[j]
         before, total = total, expand(X, Y, weight, W, lam, g, M)
-        if not total <= before * (1.0 + 1e-9):  # rows so large that the step was rounding
+        if not total <= before * (1.0 + 1e-9):  # for very large rows the step is only rounding
             flat[:] = last
             total = expand(X, Y, weight, W, lam, g, M)
             break

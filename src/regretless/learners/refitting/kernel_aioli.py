@@ -1,4 +1,4 @@
-"""AIOLI in a reproducing kernel Hilbert space: exactly, or on features that approximate the kernel."""
+"""KernelAIOLI: AIOLI in a reproducing kernel Hilbert space, exact or on features that approximate the kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regretless.core.jit import kernel
 from regretless.core.learner import ONE, OnlineLearner
 from regretless.core.tally import ROWS, record
 from regretless.core.types import Array
-from regretless.learners.refitting.kernels import RBF, Kernel
+from regretless.learners.refitting.kernel_functions import RBF, Kernel
 from regretless.learners.second_order import aioli, curvature
 from regretless.learners.second_order.aioli import AIOLIConstants
 from regretless.learners.second_order.algebra import dot
@@ -28,13 +28,13 @@ from regretless.theory.domains import Ball, Competition
 
 APPROXIMATIONS = ("exact", "nystrom", "random-features")
 DEFAULT_BUDGET = 100
-NOISE = 1e-14  # of the variance that there was at first: what is left of it then is rounding
-DIRECTIONS = 8  # in which a factor read from a file is compared with its matrix
-NEW = 1e-10  # a row with no more of |phi|^2 outside the span of the landmarks is in it
+NOISE = 1e-14  # of the first variance: a smaller remainder is rounding
+DIRECTIONS = 8  # random directions that test a factor from a file against its matrix
+NEW = 1e-10  # a row with a smaller share of |phi|^2 outside the span of the landmarks counts as inside
 
 
 class ExactState(NamedTuple):
-    """What the exact form has learned. All but `tally` grow, `triangle` by as many numbers as there are rows."""
+    """The state of the exact form. All fields but `tally` grow; `triangle` by n + 1 numbers in row n."""
 
     X: Array  # (n, d): every row
     roots: Array  # (n,): s, the roots of the curvatures of their quadratics
@@ -44,13 +44,13 @@ class ExactState(NamedTuple):
 
 
 class FeatureState(NamedTuple):
-    """What AIOLI on `budget` features has learned."""
+    """The state of AIOLI on `budget` features."""
 
     P: Array  # inverse of A, (budget, budget)
     w: Array  # the leader, (budget,)
     moment: Array  # sum of phi phi^T over the rows
     points: Array  # landmarks (budget, d), or frequencies (budget / 2, d)
-    factor: Array  # the lower Cholesky factor of the landmarks' kernel matrix, 0 from where there are none yet
+    factor: Array  # the lower Cholesky factor of the landmarks' kernel matrix, 0 for landmarks to come
     tally: Array
 
 
@@ -75,9 +75,9 @@ class KernelConstants(NamedTuple):
 
 
 class KernelAIOLI(SurrogateClassifier):
-    r"""AIOLI with a kernel: binary online logistic regression against functions, not only linear ones.
+    r"""AIOLI with a kernel: binary online logistic regression against nonlinear functions.
 
-    The comparators are the functions f of norm at most B of the Hilbert space of the kernel, :math:`f(x) = f \cdot
+    The comparators are the functions f of norm at most B in the Hilbert space of the kernel, :math:`f(x) = f \cdot
     \varphi(x)` with :math:`\varphi(x) \cdot \varphi(y) = k(x, y)`. It is `AIOLI` on the rows :math:`\varphi(x)`, which
     are never formed: with K the kernel matrix of the rows so far, :math:`c_s` the curvatures of their quadratics and
     :math:`k_s = k(x_s, x)`,
@@ -85,31 +85,31 @@ class KernelAIOLI(SurrogateClassifier):
     .. math:: m = \sum_s \alpha_s k_s, \qquad
               q = \tfrac1\lambda\bigl(k(x, x) - k^T (K + \lambda\,\mathrm{diag}(c)^{-1})^{-1} k\bigr)
 
-    from a Cholesky factor that grows by a row a round: :math:`O(t^2)` for row t, and as much memory ([AIOLI]_, section
-    4.1). Two approximations cost :math:`O(m^2)` a row for m features, and run linear `AIOLI` on them:
+    from a Cholesky factor that grows by one row per round: time and memory :math:`O(t^2)` for row t ([AIOLI]_, section
+    4.1). Two approximations run linear `AIOLI` on m features, at a cost per row of :math:`O(m^2)`:
 
-    - "nystrom": the coordinates of :math:`\varphi(x)` in the span of landmarks, the first m rows that are not in the
-      span of those before. A new landmark adds a coordinate and leaves the others as they are, so up to m such rows
-      this is the exact form. From there on the comparators are the f through the projection onto the span.
+    - "nystrom": the coordinates of :math:`\varphi(x)` in the span of landmarks, the first m rows outside the span of
+      the landmarks before. A new landmark adds a coordinate and leaves the others unchanged, so up to m landmarks
+      this is the exact form. After that the comparators are the functions f of the projection onto the span.
     - "random-features" ("rbf" only): cosines and sines of x along m/2 random frequencies; inner products of features
       are k(x, y) up to :math:`O(1/\sqrt m)`. The comparators are the linear functions of the features.
 
-    **Guarantee.** For every :math:`|f| \le B`, whatever the stream:
+    **Guarantee.** For every :math:`|f| \le B` and every stream, regret at most
     :math:`\lambda B^2 + \frac{a}{2\kappa} \ln\det(I + \frac{\kappa}{4\lambda} K)` (`regretless.bounds.kernel_aioli`),
     where the logarithm is at most :math:`d_{eff}(4\lambda/\kappa)\,(1 + \ln(1 + \frac{\kappa n R^2}{4\lambda}))`,
     :math:`d_{eff}(\mu) = \mathrm{tr}\,K (K + \mu I)^{-1} \le nR^2/\mu` and R the largest :math:`\sqrt{k(x, x)}`. (The
-    text has no logarithm, and n / mu.) On features it is the theorem of `AIOLI` for m features.
+    paper has no logarithm, and n / mu.) On features the theorem of `AIOLI` for m features applies.
 
     Parameters
     ----------
-    kernel : "linear", "rbf", "polynomial" or a positive definite function of two rows (which is believed, and cannot
-        be saved).
-    gamma, degree, coef0 : of the kernel, as in scikit-learn; gamma None means 1 / (number of features).
+    kernel : "linear", "rbf", "polynomial" or a positive definite function of two rows (which is not checked, and
+        cannot be saved).
+    gamma, degree, coef0 : parameters of the kernel, as in scikit-learn; gamma None means 1 / (number of features).
     approximation : "exact", "nystrom" or "random-features".
     budget : m, the landmarks or random features (an even number); None means 100.
     random_state : seed of the random frequencies.
-    radius, regularization, curvature, virtual_weight, feature_bound : as in `AIOLI`, where :math:`|x|` is now
-        :math:`\sqrt{k(x, x)}`, which is 1 for "rbf".
+    radius, regularization, curvature, virtual_weight, feature_bound : as in `AIOLI`, with
+        :math:`\sqrt{k(x, x)}` for :math:`|x|`: 1 for "rbf".
 
     Attributes
     ----------
@@ -142,10 +142,10 @@ class KernelAIOLI(SurrogateClassifier):
     state_: ExactState | FeatureState  # type: ignore[assignment]
     _constants: KernelConstants
     _one_step = False
-    _binary_only = True
+    binary_only = True
     _logits_per_weight: ClassVar[float] = 0.5
-    _growing = ("X", "roots", "triangle", "alpha")
-    _merged = OnlineLearner._merged  # its features may be its own
+    grows = ("X", "roots", "triangle", "alpha")
+    _merged = OnlineLearner._merged  # two learners may have different features
 
     def __init__(
         self,
@@ -192,20 +192,24 @@ class KernelAIOLI(SurrogateClassifier):
         )
 
     def _chosen_budget(self, kernel: Kernel) -> int:
-        """The number of features, once they can be had."""
+        """The validated number of features."""
         if self.approximation not in APPROXIMATIONS:
             raise ValueError(f"approximation={self.approximation!r} is unknown: choose one of {APPROXIMATIONS}.")
         validate.whole("random_state", self.random_state, 0)
         budget = DEFAULT_BUDGET if self.budget is None else self.budget
         validate.whole("budget", budget, 1)
         if self.approximation == "exact" and self.budget is not None:
-            raise ValueError(f'budget={budget} is of approximation="nystrom" or "random-features": "exact" has none.')
+            raise ValueError(
+                f'budget={budget}: approximation="exact" has no budget. Use "nystrom" or "random-features", or None.'
+            )
         if self.approximation == "random-features":
             if kernel.code != RBF:
-                raise ValueError(f'random features are those of kernel="rbf", not {self.kernel!r}: use "nystrom".')
+                raise ValueError(
+                    f'approximation="random-features" needs kernel="rbf", not {self.kernel!r}: use "nystrom".'
+                )
             if budget % 2:
                 raise ValueError(
-                    f"budget={budget}: random features come in pairs, a cosine and a sine. Give an even one."
+                    f"budget={budget}: random features are pairs of a cosine and a sine. Give an even number."
                 )
         return int(budget)
 
@@ -234,9 +238,9 @@ class KernelAIOLI(SurrogateClassifier):
             self._check_features(self.state_)
 
     def _check_exact(self, state: ExactState) -> None:
-        """The triangle is the factor of lam I + s K s, as far as random directions tell."""
+        """Check in random directions that the triangle is the factor of lam I + s K s."""
         c, n = self._constants, len(state.X)
-        state_checks.require(n == state.tally[ROWS], f"{n} rows of {state.tally[ROWS]:.0f} are here")
+        state_checks.require(n == state.tally[ROWS], f"X has {n} rows, and {state.tally[ROWS]:.0f} were learned")
         if n == 0:
             return
         self._check_rows(validate.writable(state.X), ONE)
@@ -269,7 +273,7 @@ class KernelAIOLI(SurrogateClassifier):
             state_checks.require(np.diagonal(factor).min() > 0.0, "factor has no inverse")
             _require_factor("factor", factor, c.kernel.gram(state.points[:used]))
 
-    # ------------------------------------------------------------------ what rows it takes
+    # ------------------------------------------------------------------ accepted rows
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, validate.reach(1.0)  # of the rows; `_check_rows` is about phi
@@ -283,11 +287,11 @@ class KernelAIOLI(SurrogateClassifier):
         if absurd.any():
             i = int(np.argmax(absurd))
             raise BadRow(
-                f"row {i}: k(x, x) = {squares[i]:.6g} is negative, no number, or too large for floating point "
+                f"row {i}: k(x, x) = {squares[i]:.6g} is negative, NaN, or too large for floating point "
                 "arithmetic. Scale the features, for example to unit variance, or choose another kernel. Nothing was "
                 "learned from this call."
             )
-        beyond = np.sqrt(squares) > bound * (1 + 1e-12)
+        beyond = validate.beyond(np.sqrt(squares), bound)
         if beyond.any():
             i = int(np.argmax(beyond))
             raise BadRow(
@@ -296,7 +300,7 @@ class KernelAIOLI(SurrogateClassifier):
                 "was learned from this call."
             )
 
-    # ------------------------------------------------------------------ what it promises
+    # ------------------------------------------------------------------ certificate and bound
 
     @property
     def competes_with(self) -> Competition:
@@ -304,11 +308,11 @@ class KernelAIOLI(SurrogateClassifier):
         return Competition("logistic", Ball(self._radius))
 
     def _matrix(self) -> Array:
-        # rounding is that of the variance along one direction, which is found by subtraction, as it is from P
+        # the variance along one direction comes from a subtraction, with the same rounding as one from P
         return np.ones((1, 1)) if isinstance(self.state_, ExactState) else self.state_.P
 
-    def _for_comparators(self, X: Any) -> Array:
-        """Coordinates of phi(x): of the rows' span, which holds the best function, or the features."""
+    def for_comparators(self, X: Any) -> Array:
+        """Coordinates of phi(x) in the span of the rows, which contains the best function; or the features."""
         rows, state = np.asarray(self._rows(X, reset=False)), self.state_
         if isinstance(state, FeatureState):
             return self._features(state, rows, np.zeros(rows.shape[0]))
@@ -322,8 +326,8 @@ class KernelAIOLI(SurrogateClassifier):
     def effective_dimension(self, regularization: float) -> float:
         r""":math:`\mathrm{tr}\,K(K + \mu I)^{-1}` for the kernel matrix of the rows learned (or of their features).
 
-        How many directions of the space the rows fill, those of a squared size below mu counting little. It is at most
-        the number of rows, the number of features, and :math:`nR^2/\mu`.
+        The number of directions that the rows span, where directions of squared size below mu count little. It is at
+        most the number of rows, the number of features, and :math:`nR^2/\mu`.
         """
         check_is_fitted(self, "state_")
         mu = validate.positive("regularization", regularization)
@@ -333,15 +337,15 @@ class KernelAIOLI(SurrogateClassifier):
         return float(np.sum(sizes / (sizes + mu)))
 
     def regret_bound(self, n: int | None = None) -> float:
-        """The theorem, for the rows that came; on features that of AIOLI, after n rows like those so far."""
+        """The theorem, for the rows so far; on features that of AIOLI, after n rows like those so far."""
         theorem = self._theorem(n)
         c, state = self._constants, self.state_
         if isinstance(state, FeatureState):
             return bounds.aioli(**theorem | {"n_features": c.budget}, virtual_weight=c.virtual_weight)
         if theorem.pop("n") != int(state.tally[ROWS]):
             raise NoBound(
-                "the bound reads the kernel matrix of the rows, so it is of the rows so far alone. (In general all "
-                "that can be said is that there are at most n dimensions.)"
+                "n: the bound depends on the kernel matrix of the rows, so it exists only for the rows so far: leave n "
+                "out. (For other rows the effective dimension is only known to be at most n.)"
             )
         del theorem["n_features"]
         K = c.kernel.gram(state.X)
@@ -354,8 +358,9 @@ class KernelAIOLI(SurrogateClassifier):
     # ------------------------------------------------------------------ the game
 
     @property
-    def _least_rows(self) -> int:
-        return 1  # it has no panels
+    def least_rows(self) -> int:
+        """See `OnlineLearner`."""
+        return 1  # no panels
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         if isinstance(self.state_, ExactState):
@@ -400,7 +405,7 @@ class KernelAIOLI(SurrogateClassifier):
             loss = aioli.log_loss(margin, T, y)
             rows[n] = X[t]
             bend, step, growth, terms = aioli.lengths(q, a, T, y, kap, weight[t])
-            # a variance that is but rounding teaches nothing; its mass counts, so that no promise is made from then on
+            # a variance that is only rounding teaches nothing; its mass is counted, so that certificates are refused
             update(learned, h, n, q, lam, bend if q > 0.0 else 0.0, step if q > 0.0 else 0.0)
             record(tally, weight[t], weight[t] * loss, growth, size)
             charge(tally, bend * square / lam, step * step * q, weight[t] * (aioli.LOG_2 + abs(m)) + terms)
@@ -412,7 +417,7 @@ class KernelAIOLI(SurrogateClassifier):
         self.state_ = ExactState(rows, roots, triangle, alpha, tally)
 
     def _features(self, state: FeatureState, X: Array, weight: Array) -> Array:
-        """The features (n, budget) of rows, of which those of weight not 0 may become landmarks."""
+        """The features (n, budget) of rows. Rows of nonzero weight may become landmarks."""
         c = self._constants
         features = np.zeros((X.shape[0], c.budget))
         if c.approximation == "random-features":
@@ -422,7 +427,7 @@ class KernelAIOLI(SurrogateClassifier):
         for t, square in enumerate(c.kernel.squares(X)):
             phi = features[t]
             outside = square - span(state.factor, c.kernel.against(state.points[:used], X[t]), phi)
-            if used < c.budget and outside > NEW * square:  # a direction of its own, landmark or not
+            if used < c.budget and outside > NEW * square:  # a new direction, landmark or not
                 phi[used] = math.sqrt(outside)
                 if weight[t] != 0.0:
                     state.points[used] = X[t]
@@ -432,7 +437,7 @@ class KernelAIOLI(SurrogateClassifier):
 
 
 def _require_factor(name: str, L: Array, matrix: Array) -> None:
-    """Refuse an L whose L L^T is not the matrix: it would differ along a random direction."""
+    """Refuse an L whose L L^T differs from the matrix along a random direction."""
     directions = np.random.default_rng().choice([-1.0, 1.0], size=(len(L), DIRECTIONS))
     off = np.abs(L @ (L.T @ directions) - matrix @ directions)
     state_checks.require(
@@ -442,14 +447,14 @@ def _require_factor(name: str, L: Array, matrix: Array) -> None:
 
 
 def extended(array: Array, size: int) -> Array:
-    """A copy with room for more."""
+    """A copy with space for `size` rows."""
     longer = np.empty((size, *array.shape[1:]))
     longer[: array.shape[0]] = array
     return longer
 
 
 class Expansion(NamedTuple):
-    """What the exact form has learned of the rows, by kernel values alone: see `ExactState`."""
+    """The part of `ExactState` that the kernels read."""
 
     roots: Array
     triangle: Array

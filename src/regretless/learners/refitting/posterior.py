@@ -1,8 +1,8 @@
 r"""The log posterior of the aggregating forecaster: minus the sum of the log losses of the rows, on the unit ball.
 
 Weights are an (r, d) array U of norm at most 1, r = K - 1. A row's logits above that of the first class, its *gaps*,
-are z = G U x: for two classes the margin, and in general as many numbers as the softmax sees. `scale` makes G, and
-hides in it the radius of the ball. Labels come multiplied by the row's weight: Y holds what each class weighs.
+are z = G U x: for two classes the margin, in general K - 1 numbers that determine the softmax. `scale` makes G, which
+includes the radius of the ball. Labels are multiplied by the row's weight: Y holds the weight of each class.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def gaps(X: Array, G: Array, U: Array, Z: Array) -> None:
 
 @kernel
 def loss(z: Array, y: Array) -> float:
-    """The log loss of logits, each class's weight being y: of terms that are not negative."""
+    """The log loss of logits with class weights y, as a sum of non-negative terms."""
     top = leader(z)
     mass = total = short = 0.0
     for k in range(z.size):
@@ -54,7 +54,7 @@ def loss(z: Array, y: Array) -> float:
 
 @kernel
 def total_loss(Z: Array, Y: Array) -> float:
-    """The loss of all rows, summed with compensation: it may be 1e5 where its differences count to 1e-10."""
+    """The loss of all rows, by compensated summation: the total may be 1e5 where differences of 1e-10 matter."""
     total = lost = 0.0
     for i in range(Z.shape[0]):
         term = loss(Z[i], Y[i]) - lost

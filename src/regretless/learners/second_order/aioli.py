@@ -118,7 +118,7 @@ class AIOLI(SurrogateClassifier):
     docs/errata.md.
     """
 
-    _binary_only = True
+    binary_only = True
     _constants: AIOLIConstants
     _logits_per_weight: ClassVar[float] = 0.5
 

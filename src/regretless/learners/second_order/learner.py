@@ -75,7 +75,8 @@ class SurrogateClassifier(OnlineClassifier):
         return start((n_classes - 1) * n_features, self._constants.regularization, self.precision == "single")
 
     @property
-    def _least_rows(self) -> int:
+    def least_rows(self) -> int:
+        """See `OnlineLearner`."""
         return panels.least_rows(self.state_.w.size)
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
@@ -107,7 +108,7 @@ class SurrogateClassifier(OnlineClassifier):
         if not curvature.proved(c.code, c.number, C, self._n_classes):
             sharp = curvature.kappa(curvature.SHARP, 0.0, C, self._n_classes)
             raise refusal(
-                f"curvature={self._played_with['curvature']!r} is not proved to keep the quadratics below the loss for "
+                f"curvature={self.params_['curvature']!r} is not proved to keep the quadratics below the loss for "
                 f'rows of norm up to {R:.4g} at radius {c.radius:.4g}: use "sharp", or a number up to {sharp:.4g}.'
             )
 
@@ -120,15 +121,8 @@ class SurrogateClassifier(OnlineClassifier):
         """
         check_is_fitted(self, "state_")
         self._require_proof(NoCertificate)
-        largest = self.competes_with.domain.largest_norm(self._n_classes)
-        norm = largest
-        if comparator_norm is not None:
-            norm = validate.positive("comparator_norm", comparator_norm, zero=True)
-        if norm > largest * (1 + 1e-12):
-            raise NoCertificate(
-                f"a comparator of norm {norm:.4g} lies outside {self.competes_with.domain}, where the quadratics "
-                "are proved to lie below the loss: use a larger radius."
-            )
+        domain = self.competes_with.domain
+        norm = validate.comparator_norm(comparator_norm, domain, domain.largest_norm(self._n_classes))
         excess = float(self.state_.tally[EXCESS]) + allowance(self._matrix(), self.state_.tally, merged=self._parts > 1)
         return self._constants.regularization * norm**2 + excess
 

@@ -185,7 +185,7 @@ class ONS(OnlineClassifier):
         R = c.feature_bound or float(self.state_.tally[WIDEST])
         require_digits(self.state_.P, self.state_.tally, refusal)
         most = theory_gamma(c.radius, R, self._n_classes)
-        if c.gamma > most * (1 + 1e-12):
+        if validate.beyond(c.gamma, most):
             raise refusal(
                 f"gamma={c.gamma:.4g} is not proved to keep the quadratics below the loss for rows of "
                 f"norm {R:.4g} at radius "
@@ -206,11 +206,7 @@ class ONS(OnlineClassifier):
         check_is_fitted(self, "state_")
         self._require_proof(NoCertificate)
         c = self._constants
-        size = c.radius
-        if comparator_norm is not None:
-            size = validate.positive("comparator_norm", comparator_norm, zero=True)
-        if size > c.radius * (1 + 1e-12):
-            raise NoCertificate(f"a comparator of norm {size:.4g} lies outside {self.competes_with.domain}.")
+        size = validate.comparator_norm(comparator_norm, self.competes_with.domain, c.radius)
         tally = self.state_.tally
         rounding = allowance(self.state_.P, tally, float(tally[NEWTON]))
         return 0.5 * c.gamma * c.epsilon * size**2 + float(tally[[EXCESS, NEWTON]].min()) + rounding
@@ -232,7 +228,8 @@ class ONS(OnlineClassifier):
         )
 
     @property
-    def _least_rows(self) -> int:
+    def least_rows(self) -> int:
+        """See `OnlineLearner`."""
         return panels.least_rows(self.state_.w.size)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:

@@ -75,7 +75,7 @@ def rows_at_once(size: int, r: int) -> int:
 
 
 def least_rows(size: int) -> int:
-    """See `OnlineLearner._least_rows`: panels are no longer than this."""
+    """See `OnlineLearner.least_rows`: panels are no longer than this."""
     return RANK_OF_LARGE if size >= LEAST_SIZE else 1
 
 

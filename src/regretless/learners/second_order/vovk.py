@@ -176,7 +176,8 @@ class VovkAzouryWarmuth(OnlineRegressor):
         )
 
     @property
-    def _least_rows(self) -> int:
+    def least_rows(self) -> int:
+        """See `OnlineLearner`."""
         return panels.least_rows(self.state_.w.size)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:

@@ -1,1 +1,1 @@
-"""Estimators that run a learner: online to batch, and shards on several processes."""
+"""Wrappers around a learner: online-to-batch conversion, and learning in shards."""

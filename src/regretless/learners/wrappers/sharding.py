@@ -1,4 +1,4 @@
-"""fit_sharded: one stream, learned by several workers at a time."""
+"""fit_sharded: learn one stream with several workers in parallel."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ def fit_sharded(
     n_jobs: int | None = None,
     sample_weight: Any = None,
 ) -> Learner:
-    r"""A new learner of these rows, learned in `n_shards` parts at a time and merged.
+    r"""Learn the rows in `n_shards` parallel parts and merge them. Returns a new learner.
 
-    The stream is cut into stretches of `n_shards` times m rows, each into `n_shards` parts of m rows. All workers start
-    a stretch from the same state, learn their part of it, and their new quadratics are added to that state; what they
-    had in common is counted once. Without `sync_every` there is one stretch: every worker starts from nothing, and all
-    is merged at the end. The result depends on `n_shards` and m, not on how many workers there are.
+    The stream is cut into stretches of `n_shards` times m rows, and each stretch into `n_shards` parts of m rows. All
+    workers start a stretch from the same state and learn one part; their new quadratics are added to that state, so
+    that the common part counts once. Without `sync_every` there is one stretch: every part starts from the initial
+    state, and all are merged at the end. The result depends on `n_shards` and m, not on the number of workers.
 
     **Guarantee.** That of `merge`: `regret_certificate()` covers all rows, with the losses of the forecasts that the
-    workers made, each of which lacks at most the `n_shards` m rows of its own stretch. One shard is one pass, to the
-    bit.
+    workers made; each forecast misses at most the `n_shards` m rows of its own stretch. One shard equals one pass, to
+    the bit.
 
     Parameters
     ----------
-    learner : what can be merged: `AIOLI`, `FOLKLORE`, `GAF`, `VovkAzouryWarmuth`. It stays as it is.
-    X, y, classes, sample_weight : as `fit` takes them. All rows are checked before any is learned.
-    n_shards : the parts that are learned at a time.
-    sync_every : m, the rows of a part; None means as many as there are, divided by `n_shards`.
-    n_jobs : workers, as joblib counts them; `joblib.parallel_config` chooses their kind. The compiled loops leave
-        Python's lock alone, so threads do.
+    learner : a learner that can be merged: `AIOLI`, `FOLKLORE`, `GAF` or `VovkAzouryWarmuth`. It is not changed.
+    X, y, classes, sample_weight : as in `fit`. All rows are checked before any is learned.
+    n_shards : the number of parts learned in parallel.
+    sync_every : m, the rows per part; None means the number of rows divided by `n_shards`.
+    n_jobs : the number of workers, as in joblib; `joblib.parallel_config` chooses the backend. The compiled loops
+        release the GIL, so threads are sufficient.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def fit_sharded(
 
 
 def _learned(learner: Any, X: Any, Y: Array, weight: Array) -> Any:
-    """The state after these rows, of a learner that stays as it is."""
+    """The state after these rows. The learner is not changed."""
     own = copy.copy(learner)
     own.state_ = type(own.state_)(*(np.array(array) for array in own.state_))
     Block(own, X, Y, weight, keep=False).learn_to(X.shape[0])

@@ -21,10 +21,10 @@ from regretless.learners.first_order.linear import (
     LARGEST,
     WEIGHTS,
     count,
+    loss_and_slope,
     product,
     publish,
     scores,
-    suffer,
 )
 from regretless.theory import bounds
 from regretless.theory.domains import Box, Competition, WholeSpace
@@ -38,7 +38,7 @@ Z, ROOT = 2, 3
 class FTRLState(NamedTuple):
     """What FTRL-Proximal has learned."""
 
-    table: Array  # (d, 4, r): of each feature its weights, gradients, z and root, see the constants above
+    table: Array  # (d, 4, r): per feature its weights, gradients, z and root, see the constants above
     tally: Array  # see tally.py and linear.py; a gradient's size is that of its largest entry
 
 
@@ -54,32 +54,33 @@ class FTRLConstants(NamedTuple):
 
 
 class LinearizedFTRL(LinearLearner):
-    r"""FTRL-Proximal: per-coordinate rates, sparse weights by L1, and decay by L2; what click-through systems run.
+    r"""FTRL-Proximal: per-coordinate rates with L1 and L2 regularization, as used for click-through prediction.
 
     .. math:: w_{t+1} = \arg\min_w \sum_{s \le t} g_s \cdot w
               + \sum_{s \le t} \sum_i \frac{\sigma_{s,i}}{2} (w_i - w_{s,i})^2 + \frac{\beta}{2\alpha}|w|^2
               + l_1 |w|_1 + \frac{l_2}{2}|w|^2, \qquad
               \sum_{r \le s} \sigma_{r,i} = \frac1\alpha \sqrt{\sum_{r \le s} g_{r,i}^2}
 
-    so weight i has the rate :math:`\alpha/(\beta + \sqrt{\sum g_i^2})`: frequent features settle, rare ones stay quick.
-    Without l1, l2 and radius this is gradient descent with AdaGrad's rates. A row costs as much as it has entries.
+    so weight i has the rate :math:`\alpha/(\beta + \sqrt{\sum g_i^2})`: the rate of
+    frequent features falls, that of rare ones stays large. Without l1, l2 and radius this is gradient descent with
+    AdaGrad's rates. The cost per row is proportional to its number of entries.
 
     **Guarantee.** With `radius` R, against every u with :math:`|u_i| \le R`, regret at most
     :math:`\sum_i (2R^2/\alpha + \alpha) \sqrt{\sum_t g_{t,i}^2} + R^2\beta/(2\alpha) + l_1 R + l_2 R^2/2` ([FTRL]_;
-    `regretless.bounds.ftrl_proximal` for gradients of a given size). Without one the certificate alone holds.
+    `regretless.bounds.ftrl_proximal` for gradients of a given size). Without a radius there is only the certificate.
 
     Parameters
     ----------
     loss : as in `OGD`. The squared and the exponential loss need a radius.
-    alpha, beta : of the rates. The bound is least for alpha = sqrt(2) R.
-    l1, l2 : of the regularization, paid once and not each row. A weight is 0 until its gradients pass l1.
-    radius : R, a bound on each weight; None means none.
-    multiclass : the loss where there are more than two classes: "softmax" or "hinge".
+    alpha, beta : parameters of the rates. The bound is smallest for alpha = sqrt(2) R.
+    l1, l2 : the regularization, counted once and not per row. A weight is 0 until its gradients exceed l1.
+    radius : R, a bound on each weight; None means no bound.
+    multiclass : the loss for more than two classes: "softmax" or "hinge".
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of forecasts.
-    coef_ : the weights, (1, d) for two classes or numbers, (K, d) for more.
+    coef_ : the weights, (1, d) for two classes or regression, (K, d) for more.
     state_ : `table` and `tally`.
 
     Examples
@@ -165,18 +166,18 @@ class LinearizedFTRL(LinearLearner):
 
     @property
     def competes_with(self) -> Competition:
-        """All weights (or those of a box), under the loss alone."""
-        radius = self._constants.radius if hasattr(self, "_constants") else self.radius or math.inf
+        """All weights (or those of the box), under the loss alone."""
+        radius = self._settings.radius or math.inf
         return Competition(self._loss_name, WholeSpace() if math.isinf(radius) else Box(radius))
 
     def regret_bound(self, n: int | None = None) -> float:
-        """The theorem: for the gradients there were, or after n rows with entries of the largest size so far."""
+        """The theorem, for the gradients so far; for other n, with gradients of the largest size so far."""
         rows = self._rounds(n)
         c, state = self._constants, self.state_
         if math.isinf(c.radius):
-            raise NoBound("FTRL-Proximal has a bound on a box alone: give radius. regret_certificate(norm) needs none.")
+            raise NoBound("FTRL-Proximal has a bound only on a box: give radius, or use regret_certificate(norm).")
         roots, G = state.table[:, ROOT], float(state.tally[LARGEST])
-        if n is None or n == int(state.tally[ROWS]):  # the same sum, for the gradients there were
+        if n is None or n == int(state.tally[ROWS]):  # the same sum, for the gradients so far
             rows, G = 1, float(roots.sum()) / roots.size
         return bounds.ftrl_proximal(
             rows,
@@ -205,19 +206,19 @@ def leader(z: float, curvature: float, l1: float, radius: float) -> float:
 
 @kernel
 def run(state: FTRLState, rows: Entries, Y: Array, weight: Array, constants: FTRLConstants, out: Array) -> None:
-    """The game over a block: forecast, see the label, suffer the loss, follow the leader weight by weight."""
+    """Play the game over a block: forecast, read the label, compute the loss, follow the leader weight by weight."""
     indptr, indices, data = rows
     table, tally, c = state.table, state.tally, constants
     w, gradients, z, roots = table[:, WEIGHTS], table[:, GRADIENTS], table[:, Z], table[:, ROOT]
     r = w.shape[1]
-    score, s, room = np.empty(r), np.empty(r), np.empty(r)
+    score, s, scratch = np.empty(r), np.empty(r), np.empty(r)
     for t in range(indptr.size - 1):
         first, last = indptr[t], indptr[t + 1]
         square = scores(w, indices, data, first, last, score)
         publish(score, out[t])
         if weight[t] == 0.0:
             continue
-        suffered = suffer(c.loss, score, Y[t], s, room)
+        loss = loss_and_slope(c.loss, score, Y[t], s, scratch)
         largest = 0.0
         for i in range(first, last):
             j, x = indices[i], weight[t] * data[i]
@@ -232,4 +233,4 @@ def run(state: FTRLState, rows: Entries, Y: Array, weight: Array, constants: FTR
                 roots[j, k] = root
                 gradients[j, k] += g
                 w[j, k] = leader(z[j, k], (c.beta + root) / c.alpha + c.l2, c.l1, c.radius)
-        count(tally, weight[t], suffered, weight[t] * product(s, score), square, largest)
+        count(tally, weight[t], loss, weight[t] * product(s, score), square, largest)

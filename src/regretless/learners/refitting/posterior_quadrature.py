@@ -1,14 +1,16 @@
 """The evidence of rows under the uniform prior, by quadrature: for one or two parameters.
 
-The evidence is the mean over the unit ball of exp(-losses). The posterior is log-concave, and rays are sent through it
-from its centre (`centre.py`), where it is within a factor e of its top. Along a ray it falls to e^-28 at a distance
-that is found by trying, or the ball ends. A ray is integrated by Clenshaw and Curtis's rule on panels, halved until the
-error is small; and so is what the rays give as a function of their angle. That function hides no peaks: it measures a
-convex body seen from within, and of a needle a ray that misses the direction by an angle a still sees 1/a of the
-width. A linear map makes it nearly round: the Hessian of losses and barrier at the centre becomes the identity.
+The evidence is the mean over the unit ball of exp(-losses). The posterior is log-concave and is integrated along rays
+from its centre (`posterior_centre.py`), where it is within a factor e of its maximum. A ray ends where the posterior
+has fallen to e^-28 of its value at the centre, which a search finds, or at the border of the ball. Along a ray, and
+over the angles of the rays, the Clenshaw-Curtis rule is applied on panels that are halved until the error is small. The
+integral as a function of the angle has no hidden peaks: it measures a convex body from within, and for a narrow body a
+ray at an angle a from its direction still has a length of 1/a times the width. A linear map makes the body nearly
+round: the Hessian of losses and barrier at the centre becomes the identity.
 
-A forecast is made of evidences: those of all rows and the new one, with each label in turn, are as the probabilities of
-the labels. Each integral is taken from its own centre, so a probability of 1e-300 has as many digits as one of 1/2.
+Forecasts are ratios of evidences: the evidences of all rows and the new one with each label are proportional to the
+probabilities of the labels. Each integral has its own centre, so a probability of 1e-300 has as many correct digits as
+one of 1/2.
 """
 
 from __future__ import annotations
@@ -22,14 +24,14 @@ import numpy.typing as npt
 from regretless.core.jit import kernel
 from regretless.core.links import leader
 from regretless.core.types import Array
-from regretless.learners.refitting.centre import centre, chord
 from regretless.learners.refitting.posterior import gaps, total_loss
+from regretless.learners.refitting.posterior_centre import centre, chord
 from regretless.learners.second_order.algebra import dot, forward
 
 Ints = npt.NDArray[np.int64]
-DEEP = 28.0  # of a log-concave function of two variables, what lies below e^-28 of the top is 2e-11 of the integral
+DEEP = 28.0  # below e^-28 of the maximum lies 2e-11 of the integral of a log-concave function of two variables
 PRECISION = 2e-10  # of a panel of angles, relative to the whole
-FINER = 5e-11  # of a panel of a ray: noise in the rays would have their angles halved in vain
+FINER = 5e-11  # of a panel of a ray: noise in the rays would halve the panels of angles in vain
 ROUNDING = 2e-16  # of losses, for each unit of weight
 MOST_PANELS = 2000
 BOTH_WAYS = np.array([0.0, math.pi])
@@ -45,8 +47,8 @@ def clenshaw_curtis(n: int) -> Array:
     return weights
 
 
-# The ends of a panel are nodes, so that a fall of the integrand at the very end is not missed. Rules with a half and a
-# quarter as many steps use the same nodes.
+# The ends of a panel are nodes, so that the rule sees a change at the very end. The rules with half and a quarter of
+# the steps use the same nodes.
 NODES = -np.cos(np.pi * np.arange(N_STEPS + 1) / N_STEPS)
 RULES = np.zeros((3, N_STEPS + 1))
 for _i in range(3):
@@ -54,7 +56,7 @@ for _i in range(3):
 
 
 def log_evidence(X: Array, Y: Array, G: Array, U: Array) -> float:
-    """log of the mean of exp(-losses) over the unit ball. U is where to look for the centre, and becomes it."""
+    """log of the mean of exp(-losses) over the unit ball. U is a first guess of the centre, and becomes it."""
     Z, axes = np.empty(Y.shape), np.empty((U.size, U.size))
     top = look(X, Y, G, U, Z, axes)
     if U.size == 1:
@@ -81,7 +83,9 @@ def look(X: Array, Y: Array, G: Array, U: Array, Z: Array, axes: Array) -> float
 
 def turn(X: Array, Y: Array, G: Array, U: Array, Z: Array, axes: Array) -> float:
     """The integral over all directions: panels of angles are halved, all at once, until each is precise."""
-    ends = np.linspace(0.4, 0.4 + 2.0 * math.pi, 3)  # not along the axes, where things happen: a panel's end hides them
+    ends = np.linspace(
+        0.4, 0.4 + 2.0 * math.pi, 3
+    )  # not along the axes, where the integrand may change quickly: that would hide at a panel's end
     low, high = ends[:-1], ends[1:]
     precision = max(PRECISION, 4.0 * ROUNDING * Y.sum())
     done = 0.0
@@ -103,8 +107,8 @@ def turn(X: Array, Y: Array, G: Array, U: Array, Z: Array, axes: Array) -> float
 def rule(f: Array, half: float) -> tuple[float, float]:
     """The integral of f > 0 over a panel of that half width, and its error.
 
-    The error is that of the rule with half the steps, as twice as many show it; and not less than the square of the
-    error before: twice the steps square it at best, and less is luck.
+    The error is the difference from the rule with half the steps, but at least the square of the error of that rule:
+    doubling the steps squares the error at best, and a smaller difference is a coincidence.
     """
     fine, coarse, coarser = dot(RULES[0], f), dot(RULES[1], f), dot(RULES[2], f)
     error = abs(fine - coarse)
@@ -207,7 +211,7 @@ def horizon(ray: Ray, end: float) -> float:
             high = t
         if low == end or (DEEP <= fall <= 2.0 * DEEP):
             break
-        # the rise is a power of t between 1 and 2, as far as one can say
+        # the rise is roughly a power of t between 1 and 2
         t *= min(max((1.4 * DEEP / max(fall, 1e-3)) ** 0.67, 1e-6), 1e3)
         if t >= high:
             t = end if high == end else 0.5 * (low + high)
@@ -218,7 +222,7 @@ def horizon(ray: Ray, end: float) -> float:
 
 @kernel
 def rise(ray: Ray, t: float) -> float:
-    """The losses of gaps Z + t C less those of gaps Z: row by row, so that nothing large cancels.
+    """The losses of gaps Z + t C less those of gaps Z: row by row, so that no large numbers cancel.
 
     A loss is sum_k y_k (z_top - z_k) - mass log(probability of top). While the leading class stays, the first changes
     by t times differences of C. Logarithms are taken of products, where weights are 1.

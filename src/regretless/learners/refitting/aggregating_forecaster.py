@@ -9,28 +9,28 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
-from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.errors import NoBound
 from regretless.core.tally import LOSS, ROWS, TALLIES, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
-from regretless.learners.refitting import walkers
-from regretless.learners.refitting.centre import centre
-from regretless.learners.refitting.evidence import log_evidence
+from regretless.learners.refitting import posterior_walkers as walkers
 from regretless.learners.refitting.ftrl import find
-from regretless.learners.refitting.history import RememberingClassifier
 from regretless.learners.refitting.posterior import scale, total_loss
+from regretless.learners.refitting.posterior_centre import centre
+from regretless.learners.refitting.posterior_quadrature import log_evidence
+from regretless.learners.refitting.remembering import RememberingClassifier
 from regretless.learners.second_order.algebra import norm
 from regretless.theory import bounds
 from regretless.theory.domains import Ball, Competition
 
 METHODS = ("quadrature", "langevin")
 LARGEST_MARGIN = {  # radius |x| sqrt(weight)
-    "quadrature": 1e70,  # squares of gradients stay numbers
-    "langevin": 1e6,  # what walkers follow, also in ten dimensions
+    "quadrature": 1e70,  # squares of gradients do not overflow
+    "langevin": 1e6,  # walkers still follow the posterior, also in ten dimensions
 }
 
 
 class AggregatingConstants(NamedTuple):
-    """The numbers the game is played with."""
+    """The validated numbers."""
 
     radius: float
     method: str
@@ -41,24 +41,24 @@ class AggregatingConstants(NamedTuple):
 
 
 class QuadratureState(NamedTuple):
-    """What is known where posteriors are integrated."""
+    """The state of the quadrature method."""
 
     X: Array  # (m, d) distinct rows
     Y: Array  # (m, K) their labels
     weight: Array  # (m,) the sums of their weights
-    w: Array  # (r, d) the centre of the posterior, in units of the radius: where to look for the next
+    w: Array  # (r, d) the centre of the posterior, in units of the radius: the first guess of the next one
     tally: Array  # see tally.py
 
 
 class WalkersState(NamedTuple):
-    """What is known where posteriors are sampled."""
+    """The state of the Langevin method."""
 
     X: Array
     Y: Array
     weight: Array
     walkers: Array  # (n_samples, r d), in units of the radius
     log_weight: Array  # (n_samples,)
-    move: Array  # about the last move: see walkers.py
+    move: Array  # about the last move: see posterior_walkers.py
     tally: Array
 
 
@@ -70,41 +70,41 @@ class AggregatingForecaster(RememberingClassifier):
     .. math:: p(y \mid x) = E_{w \sim \pi} \, \mathrm{softmax}(Wx)_y, \qquad
               \pi(w) \propto e^{-\sum_s \ell_s(w)} \ \text{on}\ |w| \le B,
 
-    then :math:`(1-\mu) p + \mu/K`. For two classes w is the weights of the margin; for more, W is a matrix with one row
-    a class, of mean zero over the classes (what the softmax does not see has no prior), and the ball is that of the
+    then :math:`(1-\mu) p + \mu/K`. For two classes w are the weights of the margin; for more, W is a matrix with one
+    row per class, of mean zero over the classes (the softmax does not depend on the mean), and the ball is that of the
     Frobenius norm: N = (K-1) d parameters.
 
-    **Quadrature** (N = 1 or 2) integrates to a relative error of 1e-8, in each probability, also where the posterior is
-    a needle or piles up at the border of the ball. (Beyond a total weight of 1e7 rounding decides: 1e-16 times that
-    weight.) A forecast takes time in proportion to the number of distinct rows
-    learned: about 10 microseconds a row for N = 1, and 0.1 to 1 milliseconds for N = 2.
+    **Quadrature** (N = 1 or 2) integrates each probability to a relative error of 1e-8, also where the posterior is
+    very narrow or concentrated at the border of the ball. (Beyond a total weight of 1e7 the error is rounding: 1e-16
+    times that weight.) The time of a forecast is proportional to the number of distinct rows learned: about 10
+    microseconds per row for N = 1, and 0.1 to 1 milliseconds for N = 2.
 
-    **Langevin** (any N) keeps `n_samples` weighted walkers, which follow the posterior from row to row. Forecasts are
-    off by about what as many draws from the posterior would be: a probability's standard error is one to two times its
-    posterior standard deviation divided by the root of `n_samples`. A forecast takes n_samples N operations; now and
-    then, as the posterior has shrunk, the walkers move, which takes n_samples times rows times
-    N operations, a few times over. `diagnostics_` says how they are. A label that no walker expects costs more than it
-    would cost the mixture: `smoothing` bounds that. Rows are refused where B |x| times the root of the weight exceeds
+    **Langevin** (any N) keeps `n_samples` weighted walkers, which follow the posterior from row to row. The error is
+    about that of as many draws from the posterior: the standard error of a probability is one to two times its
+    posterior standard deviation divided by the root of `n_samples`. A forecast takes n_samples N operations.
+    Occasionally, when the posterior has shrunk, the walkers move, which takes a small multiple of n_samples times rows
+    times N operations. `diagnostics_` reports their condition. A label that no walker expects has a larger loss than
+    under the exact mixture: `smoothing` bounds it. Rows are refused where B |x| times the root of the weight exceeds
     1e6.
 
-    **Guarantee.** For every comparator of norm at most B, with forecasts by quadrature, regret is about
-    :math:`N \ln(n \ln K/N)` at most, whatever the stream (`regretless.bounds.aggregating`): no :math:`e^B`, and no B
-    for large n. `regret_certificate()` is the regret itself, by either method.
+    **Guarantee.** For every comparator of norm at most B, with forecasts by quadrature, regret is at most
+    about :math:`N \ln(n \ln K/N)` on every stream (`regretless.bounds.aggregating`): it has no factor :math:`e^B`, and
+    for large n no B. `regret_certificate()` is the regret itself, with either method.
 
     Parameters
     ----------
-    radius : B, the norm of the weights to compete with. No intercept is added: append a constant column.
+    radius : B, the largest norm of the comparators. No intercept is added: append a constant column.
     method : "quadrature", "langevin", or "auto": quadrature for one or two parameters.
-    n_samples : walkers, at least 4 a parameter.
+    n_samples : the number of walkers, at least 4 per parameter.
     smoothing : mu.
-    random_state : seed of the walkers. Draws depend on it and on the rows learned, so there is no generator to save.
+    random_state : seed of the walkers. Draws depend only on the seed and the number of rows learned.
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of probabilities.
     state_ : `X`, `Y` and `weight` (distinct rows and the sums of their weights), `tally`; with quadrature `w` (where
         the posterior is centred), with Langevin `walkers`, `log_weight` and `move`.
-    diagnostics_ : see there.
+    diagnostics_ : a report on the posterior.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class AggregatingForecaster(RememberingClassifier):
             raise ValueError(f'method={method!r} is unknown: choose "auto" or one of {METHODS}.')
         if method == "quadrature" and size > 2:
             raise ValueError(
-                f'method="quadrature" is for one or two parameters, and {n_features} features and {n_classes} '
+                f'method="quadrature" supports one or two parameters, but {n_features} features and {n_classes} '
                 f'classes have {size}: use method="langevin".'
             )
         validate.whole("n_samples", self.n_samples, walkers.FEWEST)
@@ -202,7 +202,7 @@ class AggregatingForecaster(RememberingClassifier):
             "log_weight, the largest", state.log_weight.max(), -state_checks.ROUNDING, state_checks.ROUNDING
         )
         state_checks.within("move", state.move[: walkers.MOVES], 0.0, inside)
-        state_checks.require(state.move[walkers.STRIDE] > 0.0, "move: a stride leads somewhere")
+        state_checks.require(state.move[walkers.STRIDE] > 0.0, "move: the stride is not positive")
         state_checks.whole("move, how many", state.move[walkers.MOVES])
 
     def _limits(self) -> tuple[float, float]:
@@ -211,22 +211,19 @@ class AggregatingForecaster(RememberingClassifier):
 
     @property
     def competes_with(self) -> Competition:
-        """The best weights in a ball, under the log loss."""
-        radius = self._constants.radius if hasattr(self, "_constants") else self.radius
+        """The best weights in the ball, under the log loss."""
         many = hasattr(self, "classes_") and self._n_classes > 2
-        return Competition("softmax" if many else "logistic", Ball(radius))
+        return Competition("softmax" if many else "logistic", Ball(self._settings.radius))
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
         r"""The regret so far against the best weights of the ball (or of norm at most `comparator_norm`).
 
-        The losses suffered, less a lower bound of the least loss that such weights have on the rows so far, which all
-        are remembered: the tangent plane, at a point where the losses are within 1e-6 of their least.
+        The total loss minus a lower bound on the least loss of such weights on the remembered rows: the minimum of the
+        tangent plane at a point where the losses are within 1e-6 of their minimum.
         """
         check_is_fitted(self, "state_")
         c = self._constants
-        size = c.radius if comparator_norm is None else validate.positive("comparator_norm", comparator_norm, zero=True)
-        if size > c.radius * (1 + 1e-12):
-            raise NoCertificate(f"a comparator of norm {size:.4g} lies outside {self.competes_with.domain}.")
+        size = validate.comparator_norm(comparator_norm, self.competes_with.domain, c.radius)
         X, Y = self._rows_learned()
         U, Z = np.zeros((self._n_classes - 1, self.n_features_in_)), np.zeros(Y.shape)
         M = np.zeros((U.size, U.size))
@@ -237,15 +234,15 @@ class AggregatingForecaster(RememberingClassifier):
         return float(self.state_.tally[LOSS]) - (total_loss(Z, Y) - excess)
 
     def regret_bound(self, n: int | None = None) -> float:
-        """The theorem, with R the largest row so far; for the exact mixture."""
+        """The theorem for the exact mixture, with R the largest row so far."""
         check_is_fitted(self, "state_")
         c = self._constants
         tally = self.state_.tally
         require_unit_weights(tally)
         if c.method != "quadrature":
             raise NoBound(
-                "the theorem is about the exact mixture, and this one is sampled; regret_certificate() says "
-                "what the regret is."
+                'method="langevin": the theorem is about the exact mixture, and this one is sampled. '
+                "regret_certificate() is the regret so far."
             )
         return bounds.aggregating(
             int(tally[ROWS]) if n is None else n,
@@ -258,12 +255,12 @@ class AggregatingForecaster(RememberingClassifier):
 
     @property
     def diagnostics_(self) -> dict[str, Any]:
-        """How the posterior is known.
+        """A report on the approximation of the posterior.
 
-        `method`, `parameters`, `distinct_rows`; of walkers also `effective_samples` (of `n_samples`), `r_hat` (by how
-        much four clouds of them disagree: 1 is by chance alone, more than 1.1 is bad), and of their last move
-        `acceptance` and `memory` (the correlation with where they stood before: 0.1, or more if it would have taken
-        too many steps), and the number of `moves` so far.
+        `method`, `parameters`, `distinct_rows`; for walkers also `effective_samples` (of `n_samples`), `r_hat` (the
+        disagreement of four clouds of walkers: 1 means differences by chance only, more than 1.1 is bad), for the last
+        move `acceptance` and `memory` (the correlation with the positions before: 0.1, or more if that would have
+        needed too many steps), and the number of `moves` so far.
         """
         check_is_fitted(self, "state_")
         state, c = self.state_, self._constants
@@ -283,12 +280,12 @@ class AggregatingForecaster(RememberingClassifier):
         return report
 
     def _rows_learned(self) -> tuple[Array, Array]:
-        """Distinct rows, and what each class weighs in them."""
+        """Distinct rows, and the weight of each class in them."""
         state = self.state_
         return state.X, state.weight[:, None] * state.Y
 
     def _rows_and(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """The same with one row more."""
+        """The rows learned and one more."""
         X, Y = self._rows_learned()
         return np.vstack([X, x]), np.vstack([Y, y])
 

@@ -1,4 +1,4 @@
-"""What exact forecasters share: they remember every row."""
+"""RememberingClassifier: the base class of classifiers that remember rows."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from regretless.core.types import Array
 class RememberingClassifier(OnlineClassifier):
     """A classifier whose state holds the rows it learned from: `X` (n, d), `Y` (n, K) and `weight` (n,), which grow.
 
-    A row costs more the more there are. Forecast and update are written for one row; the loop is here.
+    The cost per row grows with the number of rows. Subclasses implement forecast and update for one row.
     """
 
-    _growing = ("X", "Y", "weight")
+    grows = ("X", "Y", "weight")
 
     def _check_state(self) -> None:
-        """Of all: the sums, and rows that would be taken."""
+        """Check the sums, and that the rows are valid."""
         state = self.state_
         state_checks.tally(state.tally)
         rows = float(state.tally[ROWS])
         state_checks.require(
-            len(state.X) <= rows and (len(state.X) or not rows), f"{len(state.X)} rows of {rows:.0f} are here"
+            len(state.X) <= rows and (len(state.X) or not rows),
+            f"X has {len(state.X)} rows, and {rows:.0f} were learned",
         )
         if len(state.X):
             self._check_rows(validate.writable(state.X), ONE)
             validate.label_distributions(state.Y, self._n_classes)
             most = rows * validate.HEAVIEST if state.tally[UNEVEN] else rows
             state_checks.require(
-                np.all((state.weight > 0.0) & (state.weight <= most)), "weight is of rows that were learned"
+                np.all((state.weight > 0.0) & (state.weight <= most)), "weight is not that of rows learned"
             )
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
@@ -52,14 +53,14 @@ class RememberingClassifier(OnlineClassifier):
 
     @abstractmethod
     def _forecast_row(self, x: Array, out: Array) -> None:
-        """The logits of a row, from the present state, which stays as it is."""
+        """Write the logits of a row. Changes nothing else."""
 
     @abstractmethod
     def _learn_row(self, x: Array, y: Array, weight: float, forecast: Array) -> None:
-        """Learn from a row of which `forecast` was said."""
+        """Learn from a row, after its `forecast`."""
 
     def _remember(self, x: Array, y: Array, weight: float, **changes: Any) -> None:
-        """The state with one row more, and other fields replaced."""
+        """Append a row to the state, and replace other fields."""
         state = self.state_
         self.state_ = state._replace(
             X=np.vstack([state.X, x[None]]),

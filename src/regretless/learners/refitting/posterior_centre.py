@@ -1,7 +1,7 @@
-"""Where the posterior is looked at from: the least point of losses - mu ln(1 - |U|^2) over the unit ball.
+"""The centre of the posterior: the minimiser of losses - mu ln(1 - |U|^2) over the unit ball.
 
-The barrier keeps the point off the border of the ball, at a depth that suits the posterior. There the losses are above
-their least by mu at most: the gradients cancel, so by convexity it is at most g.U + |g| = 2 mu |U| / (1 + |U|).
+The barrier keeps the point away from the border of the ball. The losses there are above their minimum by at most mu:
+the gradients cancel, so by convexity the excess is at most g.U + |g| = 2 mu |U| / (1 + |U|).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ MOST_STEPS = 1000
 def centre(X: Array, Y: Array, G: Array, U: Array, mu: float, Z: Array, M: Array) -> float:
     """Move U to the centre, by Newton's method with a line search.
 
-    Z becomes its gaps, and M the Cholesky factor of the Hessian of losses and barrier there. Returns by how much the
-    losses at U are above their least, at most. Far from the centre the barrier is first made as high as it takes for
-    Newton's step to be trusted, and then lowered to mu.
+    Z becomes its gaps, and M the Cholesky factor of the Hessian of losses and barrier there. Returns a bound on the
+    losses at U minus their minimum. Far from the centre the barrier is first raised until Newton's step is reliable,
+    and then lowered to mu.
     """
     u = U.reshape(-1)
     g, H, step = np.empty(u.size), np.empty(M.shape), np.empty(U.shape)
@@ -113,9 +113,9 @@ def chord(u: Array, a: Array) -> float:
 
 @kernel
 def along(Z: Array, C: Array, Y: Array, u: Array, a: Array, mu: float) -> float:
-    """A t for which losses and barrier are about least at u + t a, of gaps Z + t C.
+    """A t that approximately minimises losses and barrier at u + t a, where the gaps are Z + t C.
 
-    Newton between brackets, until the slope is a tenth of what it was.
+    Bracketed Newton steps, until the slope is a tenth of its first value.
     """
     K = Z.shape[1]
     z, p, s = np.empty(K), np.empty(K), np.empty(K)

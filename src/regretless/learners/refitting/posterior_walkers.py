@@ -1,21 +1,21 @@
 r"""The posterior of the aggregating forecaster by sampling: weighted walkers that follow it from row to row.
 
-Walkers start as draws from the uniform prior. A row multiplies each one's weight by the likelihood of its label. When
-the weights have become uneven (the effective number of walkers has fallen below half) walkers are drawn anew in
-proportion to their weights, and moved by steps of Langevin dynamics that leave the posterior as it is. A row
-that says so much that one reweighting would leave few walkers is let in by degrees.
+Walkers start as draws from the uniform prior. A row multiplies the weight of each walker by the likelihood of its
+label. When the weights have become uneven (the effective number of walkers has fallen below half), walkers are
+resampled in proportion to their weights, and moved by steps of Langevin dynamics that leave the posterior invariant. A
+row that would leave few effective walkers is added in several fractions.
 
 The Langevin step is that of a Gaussian, the one with the walkers' mean m and covariance S, for which it is
 exact:
 
     w' = m + rho (w - m) + sqrt(1 - rho^2) S^{1/2} xi
 
-It is accepted or refused (Metropolis) for the sake of the posterior itself and of the ball. Where the posterior is
+A Metropolis test accepts or rejects it, which corrects for the true posterior and the ball. Where the posterior is
 nearly Gaussian rho may be 0, and one step forgets the past; elsewhere rho grows until a fifth of the steps are
-accepted. A move goes on until the correlation with the start is down to a tenth.
+accepted. A move takes steps until the correlation with the start has fallen to a tenth.
 
-Walkers form four clouds, drawn anew each within itself, so that they stay as good as independent: by how much their
-means differ is a measure of the error.
+Walkers form four clouds, each resampled separately, so that the clouds stay nearly independent: the differences of
+their means measure the error.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from regretless.learners.second_order.algebra import dot
 CLOUDS = 4
 FORGOTTEN = 0.1
 MOST_STEPS = 30
-MOST_DEGREES = 24  # in which a row is let in: rows that say more than losses have digits would never be
-FEWEST = 4  # walkers a parameter: fewer do not tell their covariance
+MOST_DEGREES = 24  # fractions of a row: more would not help rows whose losses exceed the digits of a float
+FEWEST = 4  # walkers per parameter: fewer do not determine the covariance
 STRIDE, ACCEPTED, MEMORY, MOVES = range(4)
 
 
@@ -46,7 +46,7 @@ def scatter(n: int, size: int, rng: np.random.Generator) -> Array:
 
 
 def effective(log_weight: Array) -> float:
-    """How many walkers of equal weight would do as well."""
+    """The effective number of walkers: that many of equal weight would do as well."""
     weight = np.exp(log_weight - log_weight.max())
     return float(weight.sum() ** 2 / (weight @ weight))
 
@@ -65,7 +65,7 @@ def log_forecast(walkers: Array, log_weight: Array, G: Array, x: Array) -> Array
 def learn(
     walkers: Array, log_weight: Array, move: Array, X: Array, Y: Array, G: Array, rng: np.random.Generator
 ) -> None:
-    """Let in the last of the rows. Walkers and weights follow, in place; `move` is about the last move."""
+    """Add the last of the rows. Updates walkers, weights and `move` (about the last move) in place."""
     n = log_weight.size
     news = np.empty(n)
     losses(walkers, X[-1:], Y[-1:], G, news)
@@ -91,7 +91,7 @@ def learn(
 def renew(
     walkers: Array, log_weight: Array, move: Array, X: Array, Y: Array, G: Array, rng: np.random.Generator
 ) -> None:
-    """Walkers of equal weight, drawn from among themselves and moved."""
+    """Resample the walkers to equal weights, and move them."""
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     mean = weight @ walkers
@@ -142,7 +142,7 @@ def wander(
 
 @kernel
 def losses(walkers: Array, X: Array, Y: Array, G: Array, out: Array) -> None:
-    """The loss of all rows, of each walker."""
+    """The total loss of each walker."""
     r, d = G.shape[0], X.shape[1]
     V, z = np.empty((r, d)), np.zeros(r + 1)
     for m in range(walkers.shape[0]):
@@ -159,7 +159,7 @@ def losses(walkers: Array, X: Array, Y: Array, G: Array, out: Array) -> None:
 
 
 def spread_of_clouds(walkers: Array, log_weight: Array) -> float:
-    """The largest R-hat of a parameter: the clouds' means differ by no more than chance if it is close to 1."""
+    """The largest R-hat of a parameter. Close to 1, the means of the clouds differ only by chance."""
     weight = np.exp(log_weight - log_weight.max())
     means, variances = [], []
     for cloud in np.array_split(np.arange(weight.size), CLOUDS):

@@ -4,11 +4,11 @@ r"""Positive definite kernels, with the parameters of scikit-learn.
 "linear"      x.y
 "rbf"         exp(-gamma \|x - y\|^2)
 "polynomial"  (gamma x.y + coef0)^degree
-a function    whatever it returns for two rows
+a function    its value for two rows
 ============  ==================================
 
-Distances are summed from differences, so that k(x, x) = 1 for "rbf" whatever the size of x. (From \|x\|^2 - 2 x.y +
-\|y\|^2, as `sklearn.metrics.pairwise` has it, rows of norm 1e9 would leave distances of 10 to themselves.)
+Distances are summed from differences, so that k(x, x) = 1 for "rbf" for rows of any size. (From \|x\|^2 - 2 x.y +
+\|y\|^2, as in `sklearn.metrics.pairwise`, a row of norm 1e9 may have distance 10 to itself.)
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Kernel:
     gamma: float
     degree: int
     coef0: float
-    function: Callable[[Array, Array], float] | None  # in the place of a name
+    function: Callable[[Array, Array], float] | None  # instead of a name
 
     @classmethod
     def of(cls, name: Any, gamma: float | None, degree: int, coef0: float, n_features: int) -> Kernel:
-        """The kernel of these hyper-parameters, or an error that says what they may be."""
+        """The kernel of these validated hyper-parameters."""
         if not callable(name) and not (isinstance(name, str) and name in NAMES):
             raise ValueError(
                 f"kernel={name!r} is unknown: choose one of {sorted(NAMES)}, or give a function of two rows."

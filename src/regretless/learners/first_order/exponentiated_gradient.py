@@ -1,4 +1,4 @@
-"""Exponentiated gradient: weights that are multiplied, not added to."""
+"""Exponentiated gradient: multiplicative updates."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from regretless.theory.losses import EXPONENTIAL, LINEAR, SQUARED, Loss
 
 
 class ExponentiatedGradient(MirrorLearner):
-    r"""Weights on the simplex, each multiplied by the exponential of its gradients: few of many features matter.
+    r"""Exponentiated gradient: multiplicative updates on the simplex, for many features of which few matter.
 
     .. math:: \theta_j \propto \exp\Bigl(-\frac{1}{\beta_t} \sum_{s \le t} g_{s,j}\Bigr), \qquad
               \sum_j \theta_j = \lambda
 
-    With a known horizon the temperature is constant, and this is the multiplicative update
-    :math:`\theta_j \leftarrow \theta_j e^{-\eta g_j} / \mathrm{sum}` ([MDA]_, eq. 23); otherwise it grows like
-    :math:`\sqrt t`. `signed` adds every feature negated, so that weights may be negative (EG+-). A row costs as much as
-    there are weights.
+    With a known horizon the temperature is constant, and this is the multiplicative update :math:`\theta_j \leftarrow
+    \theta_j e^{-\eta g_j} / \mathrm{sum}` ([MDA]_, eq. 23); otherwise it grows like :math:`\sqrt t`. `signed` adds the
+    negative of every feature, so that weights may be negative (EG+-). The cost per row is proportional to the number of
+    weights.
 
     **Guarantee.** For features :math:`|x_j| \le R` regret at most :math:`2\lambda L\sqrt{(n+1) \ln d}`, or
     :math:`\lambda L\sqrt{2n \ln d}` at a known horizon n; L is R times the largest slope of the loss at scores up to
@@ -37,12 +37,12 @@ class ExponentiatedGradient(MirrorLearner):
 
     Parameters
     ----------
-    loss : as in `OGD`, for two classes or numbers. Targets of the squared loss are at most :math:`\lambda R`,
-        those of the linear one at most 1, in size.
+    loss : as in `OGD`, for two classes or regression. Absolute targets are at most :math:`\lambda R` with the squared
+        loss, and at most 1 with the linear loss.
     scale : lambda, the sum of the (absolute) weights.
     signed : whether weights may be negative.
-    feature_bound : R; a row with a larger entry is refused.
-    horizon : the number of rows to come, if it is known.
+    feature_bound : R; rows with a larger entry are refused.
+    horizon : the number of rows to come, if known.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class ExponentiatedGradient(MirrorLearner):
             return {}
         return {"EG+-": cls(scale=setting.matrix_radius, signed=True, feature_bound=setting.entry_bound)}
 
-    _binary_only = True
+    binary_only = True
 
     def _chosen_domain(self) -> Domain:
         if not isinstance(self.signed, bool | np.bool_):
@@ -114,28 +114,28 @@ class ExponentiatedGradient(MirrorLearner):
         return targets
 
     def _played_with_or(self, name: str) -> float:
-        """A parameter of the game that is played, or of the one to come."""
-        return validate.positive(name, getattr(self, "_played_with", self.get_params(deep=False))[name])
+        """A parameter of the game in play, or of the next one."""
+        return validate.positive(name, getattr(self, "params_", self.get_params(deep=False))[name])
 
     def _check_rows(self, X: Array | SparseRows, weight: Array) -> None:
         super()._check_rows(X, weight)
-        check_entries(X, self._played_with["feature_bound"], getattr(self, "feature_names_in_", None))
+        check_entries(X, self.params_["feature_bound"], getattr(self, "feature_names_in_", None))
 
 
 def largest_gradient(loss: Loss, R: float, reach: float) -> float:
-    """L: R times the largest slope where scores, and targets that are numbers, are at most `reach` in size."""
+    """L: R times the largest slope, for scores (and targets of a regression) of absolute value at most `reach`."""
     if loss.code == SQUARED:
         return R * loss.lipschitz(2 * reach)
     if loss.code == EXPONENTIAL and reach > LARGEST_MARGIN:
         raise ValueError(
-            f"loss='exponential': scores may reach {reach:.6g} here, and beyond {LARGEST_MARGIN:g} the squares of its "
-            "slopes leave floating point: lower scale."
+            f"loss='exponential': scores may reach {reach:.6g}, and beyond {LARGEST_MARGIN:g} the squares of its "
+            "slopes overflow: lower scale."
         )
     return R * loss.lipschitz(1.0 if loss.code == LINEAR else reach)
 
 
 def schedule_of(mirror: Mirror, L: float, horizon: Any) -> Schedule:
-    """The steps of the theorem: of a known number of rows, or of any."""
+    """The schedule of the theorem: for a known number of rows, or for any."""
     if horizon is None:
         return GrowingTemperature.of(mirror, L)
     if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
@@ -144,9 +144,9 @@ def schedule_of(mirror: Mirror, L: float, horizon: Any) -> Schedule:
 
 
 def check_targets(y: Array, loss: str, largest: float) -> None:
-    """Refuse targets beyond those the theorem's slopes assume."""
+    """Refuse targets larger than the theorem assumes."""
     largest = {"squared": largest, "linear": 1.0}.get(loss, math.inf)
-    beyond = np.abs(y) > largest * (1 + 1e-12)
+    beyond = validate.beyond(np.abs(y), largest)
     if beyond.any():
         i = int(np.argmax(beyond))
         raise BadRow(
@@ -159,17 +159,17 @@ def check_entries(X: Array | SparseRows, bound: float, names: Any, what: str = "
     """Refuse rows with an entry beyond the bound. Rows are numbered from `first`."""
     if isinstance(X, SparseRows):
         indptr, indices, data = X.entries
-        values = data[indptr[0] : indptr[-1]]  # a block's own entries, where it is part of a larger one
+        values = data[indptr[0] : indptr[-1]]  # a block may be a view of a larger one
     else:
         values = X.reshape(-1)
-    if largest_entry(values) <= bound * (1 + 1e-12):
+    if not validate.beyond(largest_entry(values), bound):
         return
     if isinstance(X, SparseRows):
-        at = int(indptr[0] + np.argmax(np.abs(values) > bound * (1 + 1e-12)))
+        at = int(indptr[0] + np.argmax(validate.beyond(np.abs(values), bound)))
         i = int(np.searchsorted(indptr, at, side="right")) - 1
         j, value = int(indices[at]), float(data[at])
     else:
-        i, j = (int(k) for k in np.argwhere(np.abs(X) > bound * (1 + 1e-12))[0])
+        i, j = (int(k) for k in np.argwhere(validate.beyond(np.abs(X), bound))[0])
         value = float(X[i, j])
     column = f"column {j}" if names is None else f"column {j} ({names[j]!r})"
     raise BadRow(

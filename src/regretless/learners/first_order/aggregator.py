@@ -1,4 +1,4 @@
-"""Mirror descent with averaging over base functions: the aggregate almost as good as the best convex combination."""
+"""MirrorDescentAggregator: a convex combination of base functions, by mirror descent with averaging."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from regretless.core.rows import SparseRows
 from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.first_order.base_functions import Functions, Stumps, resolve, stumps
-from regretless.learners.first_order.eg import check_entries, check_targets, largest_gradient, schedule_of
+from regretless.learners.first_order.exponentiated_gradient import (
+    check_entries,
+    check_targets,
+    largest_gradient,
+    schedule_of,
+)
 from regretless.learners.first_order.learner import LARGEST_ROW
 from regretless.learners.first_order.mirror_descent import MirrorLearner, Scheme
 from regretless.learners.first_order.mirrors import Mirror
@@ -28,7 +33,7 @@ DOMAINS: dict[str, type[Simplex] | type[SubSimplex] | type[Octahedron]] = {
 }
 PROXIES = ("entropy", "p-norm", "power")
 LOSSES = ("hinge", "exponential", "logit", "squared")
-ENTRIES = 4_000_000  # values of base functions held at a time
+ENTRIES = 4_000_000  # values of base functions in memory at a time
 
 
 class MirrorDescentAggregator(MirrorLearner):
@@ -39,31 +44,31 @@ class MirrorDescentAggregator(MirrorLearner):
               \theta_i = \arg\min_{\theta \in \Theta} \zeta_i \cdot \theta + \beta_i V(\theta), \quad
               \hat\theta = \frac1{n+1}\sum_{i=0}^n \theta_i
 
-    H(x) are the values of M base functions. The forecast is that of the mean :math:`\hat\theta`. A row costs O(M).
+    H(x) are the values of M base functions. Forecasts use the mean :math:`\hat\theta`. The cost per row is O(M).
 
-    **Guarantee.** On rows drawn at random the expected excess risk of :math:`\hat\theta` over the best of the set is at
-    most :math:`2\lambda L\sqrt{\ln M}\sqrt{t+1}/t` for the mean of t weights, entropy and simplex ([MDA]_,
-    Theorem 1), or :math:`\lambda L\sqrt{2\ln M/t}` where t was known (eq. 38); other mirrors and sets by Theorem 2. M
-    enters by its logarithm's root. L is K times the largest slope of the loss, K the largest value of a base function.
+    **Guarantee.** For i.i.d. rows the expected excess risk of :math:`\hat\theta` over the best of the set is at most
+    :math:`2\lambda L\sqrt{\ln M}\sqrt{t+1}/t` for the mean of t weights, with entropy and simplex ([MDA]_, Theorem 1),
+    or :math:`\lambda L\sqrt{2\ln M/t}` for known t (eq. 38); Theorem 2 covers other mirrors and sets. The bound grows
+    only with :math:`\sqrt{\ln M}`. L is K times the largest slope of the loss, and K bounds the base functions.
 
     Parameters
     ----------
-    base : `stumps(X_sample, n_per_feature)`; a list of fitted scikit-learn classifiers (which vote 1 or -1), regressors
-        or callables (which take rows and return numbers); or "columns": the features are the forecasts.
-    loss : "hinge", "exponential" or "logit" (base 2) for two classes; "squared" makes it a regressor, of targets up to
+    base : `stumps(X_sample, n_per_feature)`; a list of fitted scikit-learn classifiers (with values 1 or -1),
+        regressors or callables (which map rows to numbers); or "columns": the features are the base functions.
+    loss : "hinge", "exponential" or "logit" (base 2) for two classes; "squared" for regression, with targets up to
         `bound * scale`.
     scale : lambda, the size of the set.
     domain : "simplex" (non-negative weights that sum to lambda), "subsimplex" (to at most lambda) or "octahedron"
-        (weights of any sign whose absolute values do).
+        (weights of any sign whose absolute values sum to at most lambda).
     mirror : "entropy", "p-norm" or "power": eqs. (8), (35) and (36).
-    horizon : the number of rows to come, if it is known.
-    symmetric : whether to add every base function negated.
-    bound : K, the largest value of a base function; larger ones are refused.
+    horizon : the number of rows to come, if known.
+    symmetric : whether to add the negative of every base function.
+    bound : K, the largest absolute value of a base function; larger values are refused.
 
     Attributes
     ----------
-    theta_, average_theta_ : the current weights, and their mean, with which it forecasts: (M,).
-    weights : the mean by the names of the base functions.
+    theta_, average_theta_ : the current weights, and their mean, which makes the forecasts: (M,).
+    weights : the mean weight of each base function, by name.
     classes_ : the labels; the second is the positive one.
     state_ : `theta`, `zeta`, `average`, `gradients`, `mass` and `tally`.
 
@@ -87,7 +92,7 @@ class MirrorDescentAggregator(MirrorLearner):
     """
 
     _functions: Functions
-    _binary_only = True
+    binary_only = True
     multiclass = "hinge"
 
     def __init__(
@@ -136,7 +141,7 @@ class MirrorDescentAggregator(MirrorLearner):
     def _rows(self, X: Any, reset: bool) -> Array | SparseRows:
         rows = super()._rows(X, reset)
         if reset:
-            self._sample = rows[:1]  # by which the base functions are counted, when the game begins
+            self._sample = rows[:1]  # evaluated when the game begins, to count the base functions
         return rows
 
     def _chosen_scheme(self, n_features: int, n_classes: int) -> Scheme:
@@ -156,29 +161,31 @@ class MirrorDescentAggregator(MirrorLearner):
         return len(self._functions)
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
-        return super()._state_numbers(n_features, n_classes) if self.base == "columns" else 0  # a name each is there
+        return (
+            super()._state_numbers(n_features, n_classes) if self.base == "columns" else 0
+        )  # the file lists the names of the base functions
 
     def _limits(self) -> tuple[float, float]:
-        return math.inf, LARGEST_ROW  # scores are bounded by those of the base functions, whatever the rows
+        return math.inf, LARGEST_ROW  # the base functions bound the scores, not the rows
 
     def _targets(self, y: Any, classes: Any) -> Array:
         targets = super()._targets(y, classes)
         if self._regresses:
-            played = getattr(self, "_played_with", self.get_params(deep=False))
+            played = getattr(self, "params_", self.get_params(deep=False))
             K, scale = (validate.positive(name, played[name]) for name in ("bound", "scale"))
             check_targets(targets[:, 0], self._loss_name, K * scale)
         return targets
 
     def _check_rows(self, X: Array | SparseRows, weight: Array) -> None:
         super()._check_rows(X, weight)
-        functions, bound = self._functions, float(self._played_with["bound"])
+        functions, bound = self._functions, float(self.params_["bound"])
         if functions.parts and isinstance(functions.parts[0], Stumps) and len(functions.parts) == 1:
             return  # 1 or -1
         for rows, values in self._values(X):  # before anything is learned from any row
             check_entries(values, bound, functions.names, what="bound", first=rows.start)
 
     def _values(self, X: Array | SparseRows) -> Iterator[tuple[slice, Array | SparseRows]]:
-        """The values of the base functions, as many rows at a time as memory likes."""
+        """The values of the base functions, in chunks of rows that bound the memory used."""
         functions = self._functions
         at_a_time = max(1, ENTRIES // len(functions))
         for i in range(0, X.shape[0], at_a_time):
@@ -194,9 +201,10 @@ class MirrorDescentAggregator(MirrorLearner):
             super()._forecast(values, out[rows])
 
     def _iterate(self) -> Array | None:
-        return None  # its weights are those of base functions
+        return None  # the weights are those of base functions, not of features
 
-    def _for_comparators(self, X: Any) -> Any:
+    def for_comparators(self, X: Any) -> Any:
+        """The values of the base functions, one column each."""
         rows = self._rows(X, reset=False)
         blocks = [values.to_scipy() if isinstance(values, SparseRows) else values for _, values in self._values(rows)]
         return sparse.vstack(blocks, format="csr") if sparse.issparse(blocks[0]) else np.vstack(blocks)
