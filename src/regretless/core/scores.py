@@ -54,13 +54,11 @@ def most_probable(scores: Array, t: int) -> int:
 
 
 @kernel
-def score_classes(
-    forecasts: Array, Y: Array, probabilities: bool, log_loss: bool, scores: Array, reliability: Array
-) -> None:
-    """Score a block of rows; if forecasts are scores and not probabilities, only the errors."""
+def score_classes(forecasts: Array, Y: Array, probabilities: bool, scores: Array, reliability: Array) -> None:
+    """Add a block of rows. For scores that are not probabilities, only count errors."""
     for t in range(forecasts.shape[0]):
         if probabilities:
-            score_row(forecasts, Y, t, log_loss, scores, reliability)
+            score_row(forecasts, Y, t, True, scores, reliability)
         else:
             scores[N_SCORED] += 1.0
             scores[N_WRONG] += 1.0 - Y[t, most_probable(forecasts, t)]

@@ -34,7 +34,8 @@ class Totals(NamedTuple):
 class Match:
     """A learner on a stream: its score so far, and its trace up to the last mark.
 
-    Scores are those of the rows of this match. So are loss, certificate and bound; a learner that has learned rows
+    Scores are those of the forecasts of this match, each counted once. Loss, certificate and bound are the learner's
+    own, with its weights, for the rows of this match; a learner that has learned rows
     before has neither certificate nor bound here, since both speak of all its rows.
 
     Parameters
@@ -46,7 +47,6 @@ class Match:
     marks : after which rows a line of the trace is written: "log" (ten per decade) or numbers of rows.
     keep_forecasts : whether the trace keeps every forecast.
     batch : how many rows a scikit-learn estimator is given at a time.
-    weighted : whether blocks come with weights. Scores count every row once; the learner's loss is weighted.
     """
 
     def __init__(
@@ -59,7 +59,6 @@ class Match:
         marks: str | Iterable[int] = "log",
         keep_forecasts: bool = False,
         batch: int = 1,
-        weighted: bool = False,
     ) -> None:
         self.name = type(learner).__name__ if name is None else name
         self.player = player(learner, classes, batch)
@@ -69,7 +68,6 @@ class Match:
         self.seconds = 0.0
         self._forecasts: list[Array] | None = [] if keep_forecasts else None
         self._marks = marks_of(marks)
-        self._weighted = weighted
 
     @property
     def learner(self) -> Any:
@@ -91,10 +89,8 @@ class Match:
     @property
     def mean_loss(self) -> float:
         """Log loss per row; the squared error for numbers, the error rate for scores."""
-        rows = max(self.rows, 1)
-        if self.kind == "scores":
-            return float(self.scores[N_WRONG]) / rows
-        return self._log_loss(self.player.total_loss()) / rows
+        total = self.scores[N_WRONG if self.kind == "scores" else TOTAL_LOSS]
+        return float(total) / max(self.rows, 1)
 
     # ------------------------------------------------------------------ the loop
 
@@ -129,17 +125,8 @@ class Match:
         if self.kind == "numbers":
             score_numbers(forecasts, targets.reshape(-1), self.scores)
         else:
-            kinds = self.kind == "probabilities", not self._keeps_log_loss
-            score_classes(margin_as_scores(forecasts), targets, *kinds, self.scores, self.bins)
-
-    @property
-    def _keeps_log_loss(self) -> bool:
-        """Whether the learner's own total is the log loss of the rows: then it need not be computed again."""
-        return self.player.keeps_log_loss and not self._weighted
-
-    def _log_loss(self, own: float | None) -> float:
-        """The log loss so far, given the learner's own total."""
-        return own if own is not None and self._keeps_log_loss else float(self.scores[TOTAL_LOSS])
+            probabilities = self.kind == "probabilities"
+            score_classes(margin_as_scores(forecasts), targets, probabilities, self.scores, self.bins)
 
     def _totals(self) -> Totals:
         return Totals(self.player.total_loss(), *self.player.promises(self.domain), self.seconds)
@@ -149,9 +136,7 @@ class Match:
         own, certificate, bound, seconds = totals
         rows, counted, mistakes, brier = self.scores.tolist()
         loss = counted if own is None else own
-        self.checkpoints.append(
-            Checkpoint(rows, self._log_loss(own), mistakes, brier, loss, certificate, bound, seconds)
-        )
+        self.checkpoints.append(Checkpoint(rows, counted, mistakes, brier, loss, certificate, bound, seconds))
 
     # ------------------------------------------------------------------ what is left of it
 

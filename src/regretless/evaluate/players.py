@@ -65,7 +65,6 @@ class Player(ABC):
 
     regresses: bool  # forecasts numbers
     probabilities: bool  # forecasts probabilities of classes
-    keeps_log_loss = False  # whether `total_loss` is the log loss, so that nobody else need add it up
 
     def __init__(self, learner: Any, classes: Any) -> None:
         self.learner = learner
@@ -115,12 +114,6 @@ class OwnPlayer(Player):
         self.regresses = is_regressor(learner)
         if hasattr(learner, "state_"):
             self.before = Before(True, float(learner.total_loss_))
-
-    @property
-    def keeps_log_loss(self) -> bool:  # type: ignore[override]
-        """Under the losses that are the log loss, of forecasts that are those of the loss."""
-        own = self.learner.competes_with
-        return own is not None and own.loss in ("logistic", "softmax") and self.probabilities
 
     @property
     def probabilities(self) -> bool:  # type: ignore[override]

@@ -81,7 +81,7 @@ class Run:
         self.reading = self.read(self._rows, self._hear_of_bad_line, self._witness)
 
     def _begin(self, learner: Any) -> Match:
-        self.match = Match(learner, weighted=self.settings.weight is not None)
+        self.match = Match(learner)
         return self.match
 
     @property
