@@ -43,7 +43,7 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     - "suffix": the mean of the last half of the weights.
     - "last": what has learned all rows.
 
-    A learner that is improper, such as `AIOLI`, solves its own problem anew at each fresh row: "random" and "last" keep
+    A learner that is improper, such as `AIOLI`, solves its own problem for each new row: "random" and "last" keep
     its whole state.
 
     **Guarantee.** For independent rows of one distribution, "random" and "average" have an expected excess risk over
