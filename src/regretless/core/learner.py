@@ -80,7 +80,7 @@ class OnlineLearner(Stored):
         return float(self.state_.tally[LOSS])
 
     @property
-    def _parameters(self) -> Any:
+    def _in_play(self) -> Any:
         """The constants of the game in play; before the first row the learner, whose parameters have the same names."""
         return self.__dict__.get("_constants", self)
 

@@ -167,7 +167,7 @@ class LinearizedFTRL(LinearLearner):
     @property
     def competes_with(self) -> Competition:
         """All weights (or those of the box), under the loss alone."""
-        radius = self._parameters.radius or math.inf
+        radius = self._in_play.radius or math.inf
         return Competition(self._loss_name, WholeSpace() if math.isinf(radius) else Box(radius))
 
     def regret_bound(self, n: int | None = None) -> float:

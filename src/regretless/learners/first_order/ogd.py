@@ -181,7 +181,7 @@ class OGD(LinearLearner):
     @property
     def competes_with(self) -> Competition:
         """The best weights in the ball, under the loss."""
-        return Competition(self._loss_name, Ball(self._parameters.radius))
+        return Competition(self._loss_name, Ball(self._in_play.radius))
 
     def regret_bound(self, n: int | None = None) -> float:
         """Eq. (9), with G the largest gradient so far (or `gradient_bound`)."""

@@ -169,7 +169,7 @@ class StronglyConvexOGD(LinearLearner):
     @property
     def competes_with(self) -> Competition:
         """All weights (or those of the ball), under the loss with its regularization."""
-        c = self._parameters
+        c = self._in_play
         return Competition(self._loss_name, ball_of(c.radius or math.inf), c.regularization / 2)
 
     @property

@@ -213,7 +213,7 @@ class AggregatingForecaster(RememberingClassifier):
     def competes_with(self) -> Competition:
         """The best weights in the ball, under the log loss."""
         many = hasattr(self, "classes_") and self._n_classes > 2
-        return Competition("softmax" if many else "logistic", Ball(self._parameters.radius))
+        return Competition("softmax" if many else "logistic", Ball(self._in_play.radius))
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
         r"""The regret so far against the best weights of the ball (or of norm at most `comparator_norm`).

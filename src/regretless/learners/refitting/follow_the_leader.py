@@ -107,7 +107,7 @@ class FollowTheLeader(LinearLearner):
     @property
     def competes_with(self) -> Competition:
         """The best weights of the set, under the linear loss."""
-        return Competition("linear", self._parameters.domain)
+        return Competition("linear", self._in_play.domain)
 
     def regret_bound(self, n: int | None = None) -> float:
         """Raises `NoBound`."""

@@ -134,7 +134,7 @@ class FTRL(RememberingClassifier):
     def competes_with(self) -> Competition:
         """All weights (or those of the ball), under the log loss."""
         loss = "softmax" if hasattr(self, "classes_") and self._n_classes > 2 else "logistic"
-        return Competition(loss, ball_of(self._parameters.radius or math.inf))
+        return Competition(loss, ball_of(self._in_play.radius or math.inf))
 
     def _norm(self, comparator_norm: float | None, refusal: type[ValueError]) -> float:
         """The norm of the comparator, after checking that a certificate or bound exists for it."""

@@ -47,7 +47,7 @@ class SurrogateClassifier(OnlineClassifier):
     @property
     def _radius(self) -> float:
         """B of the game that is being played, or of the one to come."""
-        return self._constants.radius if hasattr(self, "_constants") else self.radius
+        return float(self._in_play.radius)
 
     def _default_regularization(self, radius: float) -> float:
         raise ValueError(f"regularization=None: {type(self).__name__} has no default of the theory's; give a number.")

@@ -177,7 +177,7 @@ class ONS(OnlineClassifier):
     def competes_with(self) -> Competition:
         """The best weights in a ball, under the log loss."""
         loss = "softmax" if hasattr(self, "classes_") and self._n_classes > 2 else "logistic"
-        return Competition(loss, Ball(self._constants.radius if hasattr(self, "_constants") else self.radius))
+        return Competition(loss, Ball(self._in_play.radius))
 
     def _require_proof(self, refusal: type[ValueError]) -> float:
         """R, once gamma is known to be small enough for it."""
