@@ -21,7 +21,7 @@ AVOID = {
     r"\bspeaks? of\b": "is about",
     "noregret": "regretless",
 }
-PACKAGES = ("core", "theory", "streams", "figures", "cli")
+PACKAGES = ("core", "theory", "streams", "learners/second_order", "learners/wrappers", "evaluate", "figures", "cli")
 TEXTS = [
     Path("README.md"),
     Path("CONTRIBUTING.md"),
