@@ -759,7 +759,7 @@ def test_pictures() -> None:
 
 def test_play_refuses() -> None:
     X, y = stream(n=10)
-    with pytest.raises(ValueError, match="no learner"):
+    with pytest.raises(ValueError, match="at least one learner"):
         play_bandit({}, X, y)
     with pytest.raises(ValueError, match="does not implement act"):
         play_bandit(AIOLI(), X, y)

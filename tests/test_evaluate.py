@@ -174,7 +174,7 @@ def test_learners_go_on_from_what_they_know() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (({}, [[1.0]], [1]), "no learner"),
+        (({}, [[1.0]], [1]), "at least one learner"),
         ((object(), [[1.0]], [1]), "neither `learn_one` nor `partial_fit`"),
         ((AIOLI(), iter([])), "empty"),
         ((AIOLI(), flipping(0)), "no row"),

@@ -73,7 +73,7 @@ def test_a_game_that_is_left_has_learned_the_rows_up_to_its_pause() -> None:
 
 @pytest.mark.parametrize("stops", [[0], [81], [-1, 3]])
 def test_stops_outside_the_block_are_refused(stops: list[int]) -> None:
-    with pytest.raises(ValueError, match="rows from 1 to 80"):
+    with pytest.raises(ValueError, match=rf"stops=\[{stops[0]}\] must be row counts from 1 to 80"):
         AIOLI().play_block(*stream(), stops=stops)
 
 

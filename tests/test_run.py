@@ -237,9 +237,9 @@ def test_what_is_refused(done: Path, arguments: list[str], word: str) -> None:
         ("__import__('os').system('true')", "neither a number"),
         ("AIOLI(radius=open('x'))", "unknown learner 'open'"),
         ("AIOLI(radiuss=3)", "radiuss"),
-        ("AIOLI(", "no learner"),
+        ("AIOLI(", "not a learner"),
         ("AIOL", "Did you mean AIOLI"),
-        ("[AIOLI()]", "no learner"),
+        ("[AIOLI()]", "not a learner"),
         ("bounds", "unknown learner"),
     ],
 )

@@ -53,8 +53,8 @@ class BlockPlay:
     def __init__(self, learner: OnlineLearner, block: Any, stops: Iterable[int]) -> None:
         self._learner, self._block = learner, block
         self._stops = sorted({*(int(stop) for stop in stops), block.n})
-        if not 1 <= self._stops[0] <= self._stops[-1] <= block.n:
-            raise ValueError(f"stops={self._stops[:-1]} must be row counts from 1 to {block.n}.")
+        if wrong := [stop for stop in self._stops if not 1 <= stop <= block.n]:
+            raise ValueError(f"stops={wrong} must be row counts from 1 to {block.n}.")
 
     def __iter__(self) -> Iterator[int]:
         """Learn up to the next stop, and yield the number of rows learned."""
