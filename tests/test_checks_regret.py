@@ -129,8 +129,8 @@ def test_regret_is_within_the_certificate(entry: Entry, kind: str, weighting: st
 NEVER = r"(?!)"
 ROUNDING = (
     r"^(no member has a certificate .*)?"
-    r"(A has grown to \S+ times regularization in \d+ rows, along directions that rounding cannot tell apart"
-    r"|forecasts and losses are so large that rounding may move their sum by"
+    r"(A has grown to \S+ times regularization in \d+ rows, along directions that rounding cannot separate"
+    r"|forecasts and losses are so large that rounding may change their sum by"
     r"|weight \|x\|\^2 / regularization reached \S+: beyond 1e\+12 rounding in the refits)"
 )
 

@@ -174,11 +174,11 @@ def test_learners_go_on_from_what_they_know() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (({}, [[1.0]], [1]), "no learner"),
+        (({}, [[1.0]], [1]), "at least one learner"),
         ((object(), [[1.0]], [1]), "neither `learn_one` nor `partial_fit`"),
         ((AIOLI(), iter([])), "empty"),
         ((AIOLI(), flipping(0)), "no row"),
-        ((AIOLI(), flipping(3), [1, 0, 1]), "leave y out"),
+        ((AIOLI(), flipping(3), [1, 0, 1]), "omit y"),
     ],
 )
 def test_what_cannot_be_played_is_said(arguments: tuple[Any, ...], words: str) -> None:

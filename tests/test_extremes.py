@@ -41,7 +41,7 @@ def test_states_stay_finite_and_certificates_true_or_refused(kind, K, scale):
         certificate = learner.regret_certificate(comparator_norm=0.0)
     except NoCertificate as refusal:
         assert scale >= 1e12
-        words = "A has grown to" if scale >= 1e50 else "forecasts and losses are so large that rounding may move"
+        words = "A has grown to" if scale >= 1e50 else "forecasts and losses are so large that rounding may change"
         assert str(refusal).startswith(words)
     else:
         assert regret_against_zero <= certificate * (1 + 1e-9) + 1e-9

@@ -139,7 +139,7 @@ def test_it_can_be_played() -> None:
     trace = play(Hedge([Perceptron(), OGD()]), X, y, progress=False)
     assert trace.kind == "scores"
     assert trace.certificate[-1] <= trace.bound[-1]
-    with pytest.raises(ValueError, match="no regret without comparators"):
+    with pytest.raises(ValueError, match="no comparators, so no regret"):
         _ = trace.regret
 
 

@@ -66,14 +66,14 @@ def test_a_game_that_is_left_has_learned_the_rows_up_to_its_pause() -> None:
         if rows == 20:
             break
     assert learner.state_.tally[0] == 20
-    with pytest.raises(ValueError, match="20 of 80 rows are learned"):
+    with pytest.raises(ValueError, match="20 of 80 rows have been learned"):
         _ = game.forecasts
     assert learner.total_loss_ == AIOLI().fit(X[:20], y[:20]).total_loss_
 
 
 @pytest.mark.parametrize("stops", [[0], [81], [-1, 3]])
 def test_stops_outside_the_block_are_refused(stops: list[int]) -> None:
-    with pytest.raises(ValueError, match="rows from 1 to 80"):
+    with pytest.raises(ValueError, match=rf"stops=\[{stops[0]}\] must be row counts from 1 to 80"):
         AIOLI().play_block(*stream(), stops=stops)
 
 
@@ -135,7 +135,7 @@ def test_a_rival_s_loss_is_counted_by_the_match() -> None:
     assert trace.rows.tolist() == [10, 40, 80]
     np.testing.assert_allclose(trace.loss, np.cumsum(losses)[[9, 39, 79]], rtol=1e-12)
     assert np.isnan(trace.certificate).all()
-    with pytest.raises(ValueError, match="without weights"):
+    with pytest.raises(ValueError, match="does not support weights"):
         match.feed(X, y, np.ones(80))
 
 
@@ -151,7 +151,7 @@ def test_marks() -> None:
 
 
 def test_play_and_run_report_the_rows_of_this_game(tmp_path: Path) -> None:
-    """50 rows learned before, 30 played: loss of the 30, and no certificate, since it would speak of all 80."""
+    """50 rows learned before, 30 played: loss of the 30, and no certificate, because it would cover all 80."""
     X, y = stream()
     AIOLI().fit(X[:50], y[:50]).save(tmp_path / "before.npz")
     learner = regretless.load(tmp_path / "before.npz")

@@ -205,7 +205,7 @@ def test_the_corollary() -> None:
         (OGD(), "last", "no theorem"),
         (OGD(), "suffix", "no theorem"),
         (Perceptron(), "average", "Perceptron"),
-        (VovkAzouryWarmuth(), "random", "give comparator_norm"),
+        (VovkAzouryWarmuth(), "random", "pass comparator_norm"),
         (GAF(), "random", "lambda|regularization"),
     ],
     ids=str,

@@ -21,7 +21,7 @@ AVOID = {
     r"\bspeaks? of\b": "is about",
     "noregret": "regretless",
 }
-PACKAGES = ("core", "theory", "streams", "learners", "figures", "cli")
+PACKAGES = ("core", "theory", "streams", "learners", "evaluate", "figures", "cli")
 TEXTS = [
     Path("README.md"),
     Path("CONTRIBUTING.md"),

@@ -217,9 +217,9 @@ def test_what_rounding_has_eaten_is_refused() -> None:
     x = rng.normal(size=(2000, 1))
     X = np.hstack([x, x, x]) * 1e9
     learner = VovkAzouryWarmuth(1e-6).fit(X, x[:, 0])
-    with pytest.raises(NoCertificate, match="rounding cannot tell apart"):
+    with pytest.raises(NoCertificate, match="rounding cannot separate"):
         learner.regret_certificate(1.0)
-    with pytest.raises(NoBound, match="drop columns that others determine"):
+    with pytest.raises(NoBound, match="drop columns that depend on others"):
         learner.regret_bound(comparator_norm=1.0)
     assert np.isfinite(learner.predict(X)).all()
 

@@ -218,7 +218,7 @@ def test_vw_text_without_a_label_or_with_too_many_columns_is_a_data_error(tmp_pa
     (tmp_path / "none.vw").write_text("|f a\n|f b\n")
     none = command("run", tmp_path / "none.vw", "--on-bad", "skip", "--out", tmp_path / "out")
     assert none.exit_code == 3
-    assert "no row to learn from (2 bad ones)" in none.output
+    assert "no row to learn from (2 bad rows)" in none.output
     (tmp_path / "rows.vw").write_text("\n".join(VW))
     large = command("run", tmp_path / "rows.vw", "--model", "AIOLI", "--out", tmp_path / "out")
     assert large.exit_code == 3
@@ -247,4 +247,4 @@ def test_a_damaged_checkpoint_is_a_data_error(tmp_path, monkeypatch):
         (out / "unfinished" / "run.json").write_text(text)
         refused = command("run", data, *OPTIONS, "--out", out, "--resume")
         assert refused.exit_code == 3, refused.exception
-        assert "begin anew" in refused.output
+        assert "start again" in refused.output

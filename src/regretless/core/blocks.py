@@ -53,8 +53,8 @@ class BlockPlay:
     def __init__(self, learner: OnlineLearner, block: Any, stops: Iterable[int]) -> None:
         self._learner, self._block = learner, block
         self._stops = sorted({*(int(stop) for stop in stops), block.n})
-        if not 1 <= self._stops[0] <= self._stops[-1] <= block.n:
-            raise ValueError(f"stops={self._stops[:-1]} must be numbers of rows from 1 to {block.n}.")
+        if wrong := [stop for stop in self._stops if not 1 <= stop <= block.n]:
+            raise ValueError(f"stops={wrong} must be row counts from 1 to {block.n}.")
 
     def __iter__(self) -> Iterator[int]:
         """Learn up to the next stop, and yield the number of rows learned."""
@@ -64,7 +64,7 @@ class BlockPlay:
 
     @property
     def forecasts(self) -> Array:
-        """Row t's forecast, made before row t's label was used, as returned by `predict_then_learn`."""
+        """The forecasts, each made before its row's label was used, as returned by `predict_then_learn`."""
         return self._learner._said(self._results()[0])
 
     @property
@@ -74,6 +74,6 @@ class BlockPlay:
 
     def _results(self) -> tuple[Array, Array]:
         if self._block.at < self._block.n:
-            raise ValueError(f"only {self._block.at} of {self._block.n} rows are learned: iterate to the end first.")
+            raise ValueError(f"{self._block.at} of {self._block.n} rows have been learned: iterate to the end first.")
         found: tuple[Array, Array] = self._block.results()
         return found

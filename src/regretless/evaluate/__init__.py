@@ -1,1 +1,1 @@
-"""The game played to be measured: one pass over a stream, and the score of every learner."""
+"""Evaluation: one pass over a stream, and the scores of every learner."""

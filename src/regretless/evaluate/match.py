@@ -1,7 +1,7 @@
-"""Match: the one loop that scores. `play`, `run` and `race` feed blocks to it.
+"""Match: the loop that scores a learner. `play`, `run` and `race` feed blocks to it.
 
-A match gives its learner one block after another, pauses at the marks, counts the scores of the forecasts, and reads
-certificate and bound. What it has counted can be written as JSON and taken up again.
+A match passes blocks to its learner, pauses at the marks, scores the forecasts, and reads the certificate and the
+bound. Its counts can be saved as JSON and restored.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from regretless.evaluate.players import Before, margin_as_scores, number_of_rows
 from regretless.evaluate.trace import Checkpoint, Rows, Trace
 from regretless.theory.domains import Domain
 
-PER_DECADE = 10  # marks where they are "log"
+PER_DECADE = 10  # marks per decade for "log"
 
 
 class Totals(NamedTuple):
-    """What the learner says of itself at a pause."""
+    """The learner's own totals at a pause."""
 
-    loss: float | None  # None where the match counts it
+    loss: float | None  # None if the match computes it
     certificate: float
     bound: float
     seconds: float
 
 
 class Match:
-    """A learner on a stream: its score so far, and its trace up to the last mark.
+    """A learner on a stream: its scores so far, and its trace up to the last mark.
 
-    Scores are those of the forecasts of this match, each counted once. Loss, certificate and bound are the learner's
-    own, with its weights, for the rows of this match; a learner that has learned rows
-    before has neither certificate nor bound here, since both speak of all its rows.
+    Scores count every forecast of this match once. Loss, certificate and bound are the learner's own, for the rows of
+    this match. A learner that has learned rows before has neither certificate nor bound here, because both cover all
+    rows that it has learned.
 
     Parameters
     ----------
-    learner : a learner of this library, of River or of scikit-learn (`players.py`).
-    name : its name in the trace; None means the name of its class.
-    classes : the labels, if the first block need not show all.
-    domain : the set that regret is measured against, if it is not the learner's own.
-    marks : after which rows a line of the trace is written: "log" (ten per decade) or numbers of rows.
+    learner : a learner of this library, of River or of scikit-learn (see `players.py`).
+    name : its name in the trace; None means its class name.
+    classes : the labels; needed if the first block may not contain all of them.
+    domain : the set of comparators for the regret; None means the learner's own.
+    marks : the numbers of rows after which a line of the trace is written, or "log" (ten per decade).
     keep_forecasts : whether the trace keeps every forecast.
-    batch : how many rows a scikit-learn estimator is given at a time.
+    batch : rows per call of a scikit-learn estimator.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Match:
 
     @property
     def learner(self) -> Any:
-        """The learner that plays."""
+        """The learner of this match."""
         return self.player.learner
 
     @property
@@ -81,14 +81,14 @@ class Match:
 
     @property
     def kind(self) -> str:
-        """What the learner forecasts: "numbers", "probabilities" or "scores"."""
+        """The kind of forecasts: "numbers", "probabilities" or "scores"."""
         if self.player.regresses:
             return "numbers"
         return "probabilities" if self.player.probabilities else "scores"
 
     @property
     def mean_loss(self) -> float:
-        """Log loss per row; the squared error for numbers, the error rate for scores."""
+        """Log loss per row; squared error per row for numbers, error rate for scores."""
         total = self.scores[N_WRONG if self.kind == "scores" else TOTAL_LOSS]
         return float(total) / max(self.rows, 1)
 
@@ -97,7 +97,7 @@ class Match:
     def feed(self, X: Any, y: Any, weight: Any = None) -> tuple[Array, Array]:
         """Play a block, and write the trace at the marks in it. Returns forecasts and targets.
 
-        A block that is refused changes nothing.
+        If the block is rejected, nothing changes.
         """
         first = self.rows
         ahead = self._marks[bisect_right(self._marks, first) : bisect_right(self._marks, first + number_of_rows(y))]
@@ -138,10 +138,10 @@ class Match:
         loss = counted if own is None else own
         self.checkpoints.append(Checkpoint(rows, counted, mistakes, brier, loss, certificate, bound, seconds))
 
-    # ------------------------------------------------------------------ what is left of it
+    # ------------------------------------------------------------------ results
 
     def trace(self, stream: Rows | None = None) -> Trace:
-        """The trace, the last row included. With the rows of the match it also has the regret."""
+        """The trace, including the last row. If `stream` has the rows of the match, the trace also has the regret."""
         if not self.checkpoints or self.checkpoints[-1].rows < self.rows:
             self._write(self._totals())
         return Trace(
@@ -157,7 +157,7 @@ class Match:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """What has been counted, for `take_up`."""
+        """The counts so far, for `take_up`."""
         return {
             "scores": self.scores.tolist(),
             "bins": self.bins.tolist(),
@@ -167,7 +167,7 @@ class Match:
         }
 
     def take_up(self, told: dict[str, Any]) -> None:
-        """Go on from what `as_json` wrote, with the learner as it was then."""
+        """Continue from the output of `as_json`, with the learner in the state it had then."""
         self.scores, self.bins = np.array(told["scores"]), np.array(told["bins"])
         self.checkpoints = [Checkpoint(*line) for line in told["checkpoints"]]
         self.seconds = float(told["seconds"])
@@ -175,16 +175,16 @@ class Match:
 
 
 def marks_of(marks: str | Iterable[int]) -> list[int]:
-    """The numbers of rows after which a line of the trace is written, in order.
+    """The numbers of rows after which a line of the trace is written, sorted.
 
     >>> marks_of("log")[:12], marks_of([100, 10])
     ([1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25], [10, 100])
     """
     if isinstance(marks, str):
         if marks != "log":
-            raise ValueError(f'checkpoints={marks!r}: give "log" or numbers of rows.')
+            raise ValueError(f'checkpoints={marks!r} is unknown: pass "log" or numbers of rows.')
         return sorted({round(10 ** (i / PER_DECADE)) for i in range(PER_DECADE * 18)})
     found = sorted({int(t) for t in marks})
     if found and found[0] < 1:
-        raise ValueError(f"checkpoints={found}: the first must be at 1 row or more.")
+        raise ValueError(f"checkpoints={found}: numbers of rows must be at least 1.")
     return found

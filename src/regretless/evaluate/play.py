@@ -1,4 +1,4 @@
-"""One pass over a stream: every row is forecast before its label is used."""
+"""play: one pass over a stream. Every row is forecast before its label is used."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regretless.evaluate.players import number_of_rows, take
 from regretless.evaluate.trace import Rows, Trace, Traces
 from regretless.theory.domains import Domain
 
-AT_ONCE = 16_384  # rows between two looks at the clock
+AT_ONCE = 16_384  # rows per block: bounds the memory
 
 
 def play(
@@ -31,30 +31,30 @@ def play(
     batch: int = 1,
     progress: bool = True,
 ) -> Trace | Traces:
-    """Play one learner, or several side by side, on a stream: every row is forecast before its label is used.
+    """Evaluate one or more learners on a stream: every row is forecast before its label is used.
 
     Parameters
     ----------
-    learners : a learner, or a dictionary of names and learners. Beside those of this library: anything with `learn_one`
-        and `predict_proba_one` (or `predict_one`) that takes a row as a dictionary, as River's do, and any scikit-learn
-        estimator with `partial_fit`. They learn in place, and go on from what they know (but what a learner promises
-        is of all its rows: one that has met some before has no certificate here).
+    learners : a learner, or a dictionary of names and learners. Besides the learners of this library: objects with
+        `learn_one` and `predict_proba_one` (or `predict_one`) that accept a row as a dictionary, as in River, and
+        scikit-learn estimators with `partial_fit`. Learners are updated in place and keep what they have learned before
+        (certificates cover all rows of a learner, so a learner that has learned rows before has none here).
     X, y : rows and labels; or X an iterable of blocks `(X, y)`; or X a function that starts an adversary: a generator
-        which yields a row, is sent the forecast, and then yields the label (`forecast = yield x`, then `yield y`). Each
-        learner meets an adversary of its own; before it knows its classes the forecast is None.
-    classes : the labels, where the first block need not show all.
-    domain : the set that regret is measured against, if not the learner's own. For a learner that competes with all
-        weights, a ball: certificate and bound are then of its radius. For a learner of another library, any set.
-    checkpoints : when the score is written down: "log" (ten a decade, and the end), or numbers of rows.
-    keep_forecasts : whether the trace keeps every forecast; otherwise its size does not grow with the stream.
-    hindsight : whether to keep the rows (they are not copied), so that the trace can find the best comparators and the
-        regret, which it does when first asked.
-    batch : how many rows a scikit-learn estimator is given at a time; all of them are forecast before any is learned.
-    progress : whether to show a bar, in a terminal, with rich installed.
+        that yields a row, receives the forecast, and then yields the label (`forecast = yield x`, then `yield y`). Each
+        learner plays against its own adversary; the forecast is None until the learner knows its classes.
+    classes : the labels; needed if the first block may not contain all of them.
+    domain : the set of comparators for the regret; None means the learner's own. For a learner that competes with all
+        weights, pass a ball: certificate and bound then hold for its radius. For a learner of another library, any set.
+    checkpoints : when to record the scores: "log" (ten per decade, and the end), or numbers of rows.
+    keep_forecasts : whether the trace keeps every forecast. If not, its size does not grow with the stream.
+    hindsight : whether to keep the rows (without copying them), so that the trace can compute the best comparators and
+        the regret. It does so on first access.
+    batch : rows per call of a scikit-learn estimator; all of them are forecast before any is learned.
+    progress : whether to show a progress bar. It appears in a terminal if rich is installed.
 
     Returns
     -------
-    A `Trace`, or `Traces` by name.
+    A `Trace` for one learner, `Traces` by name for several.
 
     Examples
     --------
@@ -71,9 +71,9 @@ def play(
     single = not isinstance(learners, Mapping)
     field = {type(learners).__name__: learners} if single else dict(learners)
     if not field:
-        raise ValueError("there is no learner to play.")
+        raise ValueError("learners is empty: pass at least one learner.")
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-        raise ValueError(f"batch={batch!r} must be a whole number of rows.")
+        raise ValueError(f"batch={batch!r} must be a positive integer.")
     marks = checkpoints if isinstance(checkpoints, str) else list(checkpoints)
     matches = [
         Match(
@@ -90,7 +90,7 @@ def play(
     stream = Rows([], []) if hindsight else None
     if inspect.isroutine(X):
         if y is not None:
-            raise ValueError("an adversary chooses the labels itself: leave y out.")
+            raise ValueError("y was passed with an adversary, which chooses the labels itself: omit y.")
         traces = Traces({match.name: _play_adversary(match, X, hindsight) for match in matches})
     else:
         with progress_bar(progress, X.shape[0] if hasattr(X, "shape") else None) as bar:
@@ -98,15 +98,16 @@ def play(
                 for match in matches:
                     match.feed(rows, labels)
                 bar.advance(number_of_rows(labels))
-                del rows, labels  # before the next block is made: one at a time is in memory
+                del rows, labels  # before the next block is read: only one block is in memory
         traces = Traces({match.name: match.trace(stream) for match in matches})
     return next(iter(traces.values())) if single else traces
 
 
 def _blocks(X: Any, y: Any, stream: Rows | None, matches: list[Match]) -> Iterator[tuple[Any, Any]]:
-    """The stream in blocks of a length that bounds memory.
+    """Cut the stream into blocks that bound the memory.
 
-    What was given goes to `stream`, if any, and the labels of the first block given tell the players their classes.
+    Appends the blocks of the input to `stream`, if it is not None. Players get their classes from the labels of the
+    first block.
     """
     met = 0
     for rows, labels in [(X, y)] if y is not None else X:
@@ -125,7 +126,7 @@ def _blocks(X: Any, y: Any, stream: Rows | None, matches: list[Match]) -> Iterat
             yield take(rows, some), take(labels, some)
         del rows, labels
     if met == 0:
-        raise ValueError("the stream is empty: there is nothing to play.")
+        raise ValueError("the stream is empty: pass at least one row.")
 
 
 def _play_adversary(match: Match, start: Callable[[], Generator[Any, Any, Any]], hindsight: bool) -> Trace:
@@ -139,5 +140,5 @@ def _play_adversary(match: Match, start: Callable[[], Generator[Any, Any, Any]],
             stream.y.append(label)
         match.feed(row, label)
     if match.rows == 0:
-        raise ValueError("the adversary yielded no row: there is nothing to play.")
+        raise ValueError("the adversary yielded no row: it must yield at least one.")
     return match.trace(stream if hindsight else None)

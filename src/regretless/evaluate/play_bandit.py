@@ -1,4 +1,4 @@
-"""One pass over a stream whose labels are hidden: learners are told only whether they were right."""
+"""play_bandit: one pass over a stream with bandit feedback. Learners see only whether their action was correct."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from regretless.evaluate.trace import ByName
 from regretless.learners.bandits.bandit_multiclass import BanditMulticlass
 from regretless.theory.domains import Competition, Domain
 
-SHOWN_AT_ONCE = 256  # rounds between two looks at the bar
+SHOWN_AT_ONCE = 256  # rounds between two updates of the progress bar
 
 
 def play_bandit(
@@ -37,23 +37,23 @@ def play_bandit(
     checkpoints: str | Iterable[int] = "log",
     progress: bool = True,
 ) -> BanditTrace | BanditTraces:
-    """Play bandit learners, one or several side by side, on a stream: each is told no more than right or wrong.
+    """Evaluate one or more bandit learners on a stream: each sees only whether its action was correct.
 
     Parameters
     ----------
     learners : a learner, or a dictionary of names and learners: `BanditMulticlass`, `EpsilonGreedy`, `Banditron`,
         `Gaptron`, or anything with `act(x)`, which returns a label and its probability, and `feedback(x, action,
-        correct)`. They learn in place, and go on from what they know. A learner that says `needs_labels` (Gaptron with
-        full information) is given the label as well, and the trace says so.
+        correct)`. Learners are updated in place and keep what they have learned before. A learner with `needs_labels`
+        (Gaptron with full information) also gets the label, and its trace has `told=True`.
     X, y : rows (dense or sparse) and labels.
-    domain : a set of weights, one row a class: relative mistakes are then measured against its best softmax. Without
-        one, against what the learner competes with in log loss, if it says so.
-    checkpoints : when the score is written down: "log" (ten a decade, and the end), or numbers of rounds.
-    progress : whether to show a bar, in a terminal, with rich installed.
+    domain : a set of weights, one row per class: relative mistakes are measured against the best softmax model in it.
+        None means the set that the learner competes with in log loss, if it declares one.
+    checkpoints : when to record the scores: "log" (ten per decade, and the end), or numbers of rounds.
+    progress : whether to show a progress bar. It appears in a terminal if rich is installed.
 
     Returns
     -------
-    A `BanditTrace`, or `BanditTraces` by name.
+    A `BanditTrace` for one learner, `BanditTraces` by name for several.
 
     Examples
     --------
@@ -70,11 +70,13 @@ def play_bandit(
     single = not isinstance(learners, Mapping)
     field_ = {type(learners).__name__: learners} if single else dict(learners)
     if not field_:
-        raise ValueError("there is no learner to play.")
+        raise ValueError("learners is empty: pass at least one learner.")
     rows = X.tocsr() if sparse.issparse(X) else as_floats(X, in_rows(None))
     labels = as_labels(y)
     if rows.ndim != 2 or rows.shape[0] != labels.size or not labels.size:
-        raise ValueError(f"X has shape {rows.shape} and y {labels.shape}: give a label a row, one row or more.")
+        raise ValueError(
+            f"X has shape {rows.shape} and y has shape {labels.shape}: pass one label per row, and at least one row."
+        )
     stream = HiddenStream(rows, labels)
     games = [BanditGame(name, learner, labels) for name, learner in field_.items()]
     marks = {*marks_of(checkpoints), labels.size}
@@ -93,18 +95,18 @@ def play_bandit(
 
 
 class HiddenStream:
-    """The rows and labels, for comparators alone: found once for all learners that have the same."""
+    """The rows and labels, used only for comparators, which are computed once for all learners that share them."""
 
     def __init__(self, X: Any, y: np.ndarray) -> None:
         self.X, self.y = X, y
         self._found: dict[Any, Array] = {}
 
     def losses(self, trace: BanditTrace, competition: Competition) -> Array:
-        """The log loss of the best in hindsight at each checkpoint; at most its gap above the least."""
+        """The log loss of the best comparator in hindsight at each checkpoint, up to its certified gap."""
         from regretless.theory.hindsight import hindsight_curve
 
         marks = trace.rounds.tolist()
-        own = None if trace.seen is None else trace.name  # a learner may look at the rows in a way of its own
+        own = None if trace.seen is None else trace.name  # a learner may transform the rows
         key = (repr(competition), tuple(trace.classes.tolist()), tuple(marks), own)
         if key not in self._found:
             loss, domain, _ = competition
@@ -115,13 +117,13 @@ class HiddenStream:
 
 
 class BanditGame:
-    """A learner and its score so far."""
+    """A learner and its scores so far."""
 
     def __init__(self, name: str, learner: Any, y: np.ndarray) -> None:
         if not (hasattr(learner, "act") and hasattr(learner, "feedback")):
             raise ValueError(
-                f"{name}: {type(learner).__name__} has no act(x) and feedback(x, action, correct), so it cannot play "
-                "without labels. BanditMulticlass makes such a learner of one."
+                f"{name}: {type(learner).__name__} does not implement act(x) and feedback(x, action, correct), which "
+                "bandit feedback needs. Wrap it in BanditMulticlass."
             )
         self.name, self.learner = name, learner
         self.labels: Labels | None = getattr(learner, "_labels", None)
@@ -133,7 +135,7 @@ class BanditGame:
                 i = int(np.argmax(foreign))
                 raise self.labels.unknown(y[i], i)
         self.told = bool(getattr(learner, "needs_labels", False))
-        self.played_before = hasattr(learner, "state_")  # then its bound is of other rounds as well
+        self.played_before = hasattr(learner, "state_")  # then its bound also covers other rounds
         self.actions: NDArray[Any] = np.empty(y.size, dtype=y.dtype if y.dtype.kind in "biuf" else object)
         self.probabilities = np.empty(y.size)
         self.correct = np.empty(y.size, dtype=bool)
@@ -143,7 +145,7 @@ class BanditGame:
         self.seconds = 0.0
 
     def meet(self, x: Array, label: Any, t: int) -> None:
-        """One round; the label goes no further than this, but for learners of full information."""
+        """Play one round. Only learners with full information get the label."""
         started = time.perf_counter()
         action, probability = self.learner.act(x)
         correct = bool(action == label)
@@ -161,7 +163,7 @@ class BanditGame:
         self.prices.append(self._price())
 
     def _price(self) -> float:
-        """What its theorem says of the expected mistakes above the comparator's log loss; NaN if nothing."""
+        """The theorem's bound on the expected mistakes above the comparator's log loss; NaN if there is none."""
         if self.played_before or not isinstance(self.learner, BanditMulticlass):
             return math.nan
         try:
@@ -170,10 +172,10 @@ class BanditGame:
             return math.nan
 
     def trace(self, domain: Domain | None, stream: HiddenStream) -> BanditTrace:
-        """The whole score."""
+        """The trace of all rounds."""
         own = getattr(self.learner, "competes_with", None)
         competition = own if domain is None else Competition("softmax", domain)
-        theirs = domain is None or own == competition  # whether the theorem speaks of these comparators
+        theirs = domain is None or own == competition  # whether the theorem covers these comparators
         return BanditTrace(
             name=self.name,
             competition=competition,
@@ -192,7 +194,7 @@ class BanditGame:
 
 
 def _own_sight(learner: Any) -> Callable[[Any], Any] | None:
-    """How the comparators of its base see the rows, if not as they come."""
+    """The base learner's transformation of rows for comparators, or None if it has none."""
     base = getattr(learner, "estimator_", None)
     if base is None or type(base).for_comparators is OnlineLearner.for_comparators:
         return None
@@ -206,13 +208,13 @@ class BanditTrace:
 
     Attributes
     ----------
-    name : of the learner.
-    rounds, mistakes, seconds : totals at the checkpoints, one entry each.
-    bound : at the checkpoints, what the theorem says of the expected mistakes above the log loss of the best in
-        hindsight; NaN where it says nothing.
-    actions, probabilities, correct : of every round, what was played, with which probability, and whether it was right.
-    told : whether the learner was given the labels.
-    competition : what relative mistakes are measured against, or None.
+    name : the name of the learner.
+    rounds, mistakes, seconds : totals, one entry per checkpoint.
+    bound : the theorem's bound on the expected mistakes above the log loss of the best comparator in hindsight, one
+        entry per checkpoint; NaN where there is none.
+    actions, probabilities, correct : for every round, the action, its probability, and whether it was correct.
+    told : whether the learner got the labels.
+    competition : the loss and the set of comparators of relative mistakes, or None.
     """
 
     name: str
@@ -231,15 +233,15 @@ class BanditTrace:
 
     @property
     def mistake_rate(self) -> Array:
-        """Mistakes a round, up to each checkpoint."""
+        """Mistakes per round, up to each checkpoint."""
         rate: Array = self.mistakes / self.rounds
         return rate
 
     @property
     def relative_mistakes(self) -> Array:
-        """Mistakes minus the log loss of the best in hindsight, at each checkpoint. (Found when first asked for.)"""
+        """Mistakes minus the log loss of the best comparator in hindsight, per checkpoint; computed on access."""
         if self.competition is None or self.classes is None:
-            raise ValueError("there is nothing to measure against: play with a domain, such as RowBall(5.0).")
+            raise ValueError("relative mistakes need comparators: pass a domain to play_bandit, such as RowBall(5.0).")
         relative: Array = self.mistakes - self.stream.losses(self, self.competition)
         return relative
 
@@ -251,13 +253,13 @@ class BanditTrace:
         return columns | {"bound": self.bound, "seconds": self.seconds}
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a line for each checkpoint."""
+        """A pandas DataFrame with one row per checkpoint."""
         import pandas as pd
 
         return pd.DataFrame(self._columns())
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The trace as JSON, without the single rounds, written to `path` if one is given. NaN becomes null."""
+        """The trace as JSON, without the individual rounds; also written to `path`, if given. NaN becomes null."""
         document = {
             "learner": self.name,
             "told_the_labels": self.told,
@@ -274,15 +276,15 @@ class BanditTrace:
         return text
 
     def plot(self) -> Any:
-        """Axes of matplotlib: mistakes a round, and relative mistakes with their bound, over time."""
+        """Plot mistakes per round, and relative mistakes with their bound, over time. Returns the matplotlib axes."""
         return BanditTraces({self.name: self}).plot()
 
 
 class BanditTraces(ByName):
-    """The games of several bandit learners on one stream, by name: `BanditTrace`s."""
+    """The `BanditTrace`s of several learners on one stream, by name."""
 
     def plot(self) -> Any:
-        """Axes of matplotlib: mistakes a round of every learner over time, and relative mistakes where there are."""
+        """Plot mistakes per round of every learner, and relative mistakes if known, over time. Returns the axes."""
         from regretless.evaluate.plots import plot_bandits
 
         return plot_bandits(self)

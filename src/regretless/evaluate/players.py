@@ -1,4 +1,4 @@
-"""How to speak to learners of this library and of others: forecast a block and learn from it, row by row."""
+"""Players: a common interface to learners of this and other libraries. Forecast a block and learn it, row by row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from regretless.theory.domains import Competition, Domain, WholeSpace
 
 
 def player(learner: Any, classes: Any, batch: int) -> Player:
-    """The player that can speak to this learner."""
+    """The player for this learner."""
     if isinstance(learner, OnlineLearner):
         return OwnPlayer(learner, classes)
     if hasattr(learner, "learn_one"):
@@ -30,20 +30,20 @@ def player(learner: Any, classes: Any, batch: int) -> Player:
     if hasattr(learner, "partial_fit"):
         return BatchPlayer(learner, classes, batch)
     raise ValueError(
-        f"{type(learner).__name__} cannot be played: it has neither `learn_one` nor `partial_fit`, so it cannot learn "
-        "row by row."
+        f"{type(learner).__name__} cannot learn row by row: it has neither `learn_one` nor `partial_fit`. Pass a "
+        "learner with one of them."
     )
 
 
 class Before(NamedTuple):
-    """What a learner had learned before its match began."""
+    """The state of a learner before its match."""
 
     learned: bool
     loss: float
 
 
 class Played(Protocol):
-    """A block that is played in steps: `core.blocks.BlockPlay`, or `RivalBlock`."""
+    """A block that is played in steps: `core.blocks.BlockPlay` or `RivalBlock`."""
 
     def __iter__(self) -> Iterator[int]:
         """Learn up to the next stop, and yield the number of rows learned."""
@@ -56,12 +56,12 @@ class Played(Protocol):
 
     @property
     def targets(self) -> Array:
-        """Targets of all rows: numbers, or (n, K)."""
+        """Targets of all rows: numbers (n,), or probabilities (n, K)."""
         ...
 
 
 class Player(ABC):
-    """What a match asks of any learner."""
+    """The interface of a learner to a match."""
 
     regresses: bool  # forecasts numbers
     probabilities: bool  # forecasts probabilities of classes
@@ -72,17 +72,17 @@ class Player(ABC):
         self.before = Before(False, 0.0)
 
     def meet_classes(self, y: Any) -> None:
-        """The classes are those declared, or those of the first labels."""
+        """Set the classes to those of the first labels, unless they were declared."""
         if self.declared is None and self.classes is None and not self.regresses:
             self.declared = Labels.of(y, None).classes
 
     @abstractmethod
     def play(self, X: Any, y: Any, weight: Any, stops: list[int]) -> Played:
-        """Play a block, every row forecast before its label is used, with pauses at `stops` and at the end."""
+        """Play a block with pauses at `stops` and at the end; every row is forecast before its label is used."""
 
     @abstractmethod
     def forecast(self, x: Array) -> Any:
-        """The forecast of one row (1, d); None before the learner knows its classes."""
+        """The forecast of one row (1, d); None until the learner knows its classes."""
 
     @property
     @abstractmethod
@@ -90,12 +90,12 @@ class Player(ABC):
         """The labels in the order of the columns of forecasts; None for numbers."""
 
     def total_loss(self) -> float | None:
-        """The loss of the match so far, in which regret is measured, if the learner adds it up itself."""
+        """The loss of the match so far, as used in the regret; None if the learner does not sum it."""
         return None
 
     @abstractmethod
     def competition(self, domain: Domain | None) -> Competition | None:
-        """What regret is measured against; None where nothing is declared."""
+        """The loss and the set of comparators of the regret; None if none is declared."""
 
     def promises(self, domain: Domain | None) -> tuple[float, float]:
         """Certificate and bound, NaN where there is none."""
@@ -117,39 +117,39 @@ class OwnPlayer(Player):
 
     @property
     def probabilities(self) -> bool:  # type: ignore[override]
-        """Some losses say so only once the number of classes is known."""
+        """A property, because for some losses this depends on the number of classes."""
         return hasattr(self.learner, "predict_proba")
 
     def play(self, X: Any, y: Any, weight: Any, stops: list[int]) -> Played:
-        """By the learner's own verb."""
+        """Play by the learner's `play_block`."""
         declared = None if self.regresses or hasattr(self.learner, "state_") else self.declared
         played: Played = self.learner.play_block(X, y, declared, weight, stops=stops)
         return played
 
     def forecast(self, x: Array) -> Any:
-        """As `predict_then_learn` would say."""
+        """The forecast that `predict_then_learn` would return."""
         return self.learner._said(self.learner._forecasts(x))[0] if hasattr(self.learner, "state_") else None
 
     @property
     def classes(self) -> Any:
-        """Its `classes_`."""
+        """The learner's `classes_`, once known."""
         return getattr(self.learner, "classes_", None)
 
     def total_loss(self) -> float | None:
-        """In the loss of the learner."""
+        """The learner's total loss since the match began."""
         return float(self.learner.total_loss_) - self.before.loss
 
     def competition(self, domain: Domain | None) -> Competition | None:
-        """Its own, perhaps on another set."""
+        """The learner's own competition, with another set if `domain` is given."""
         own: Competition | None = self.learner.competes_with
         return own if own is None or domain is None else own._replace(domain=domain)
 
     def for_comparators(self, X: Any) -> Any:
-        """The learner knows."""
+        """The rows as transformed by the learner."""
         return self.learner.for_comparators(X)
 
     def promises(self, domain: Domain | None) -> tuple[float, float]:
-        """Those of the learner; of another set, as far as the largest norm in it says."""
+        """The learner's certificate and bound; for another set, those for the largest norm in it."""
         if self.before.learned:
             return math.nan, math.nan
         asked: dict[str, float] = {}
@@ -160,7 +160,7 @@ class OwnPlayer(Player):
         try:
             certificate = float(self.learner.regret_certificate(**asked))
         except NoCertificate:
-            if asked:  # the set reaches beyond what anything was promised of
+            if asked:  # the set is larger than the one the learner competes with
                 return certificate, bound
         try:
             takes = inspect.signature(self.learner.regret_bound).parameters
@@ -179,7 +179,7 @@ class RivalBlock:
         self._said: list[Array] = []
 
     def __iter__(self) -> Iterator[int]:
-        """Play the next piece."""
+        """Play the next piece, and yield the number of rows learned."""
         for first, stop in pairwise(sorted({0, *self.stops, self.targets.shape[0]})):
             some = slice(first, stop)
             self._said.append(self.rival._play(take(self.X, some), take(self.y, some), self.targets[some]))
@@ -187,18 +187,18 @@ class RivalBlock:
 
     @property
     def forecasts(self) -> Array:
-        """Of all rows."""
+        """Forecasts of all rows."""
         return np.concatenate(self._said)
 
 
 class RivalPlayer(Player):
-    """What learners of other libraries have in common: they have log loss, and no certificate."""
+    """The base class for learners of other libraries: scored by the log loss, without certificate."""
 
     _labels: Labels | None = None
 
     @property
     def classes(self) -> Any:
-        """Declared, or those of the first block."""
+        """The declared classes, or those of the first block."""
         return None if self._labels is None else self._labels.classes
 
     def _targets(self, y: Any) -> Array:
@@ -209,9 +209,9 @@ class RivalPlayer(Player):
         return self._labels.distributions(y)
 
     def play(self, X: Any, y: Any, weight: Any, stops: list[int]) -> Played:
-        """In pieces that end at the stops."""
+        """Play the block in pieces that end at the stops."""
         if weight is not None:
-            raise ValueError(f"{type(self.learner).__name__} is played without weights: leave sample_weight out.")
+            raise ValueError(f"{type(self.learner).__name__} does not support weights here: omit sample_weight.")
         return RivalBlock(self, X, y, stops)
 
     @abstractmethod
@@ -219,13 +219,13 @@ class RivalPlayer(Player):
         """Forecast and learn some rows."""
 
     def competition(self, domain: Domain | None) -> Competition | None:
-        """Linear predictors under the same loss, if a set of them is given."""
+        """Linear predictors under the same loss, if `domain` is given."""
         loss = "squared" if self.regresses else "logistic" if len(self.classes) == 2 else "softmax"
         return None if domain is None or not (self.probabilities or self.regresses) else Competition(loss, domain)
 
 
 class RowPlayer(RivalPlayer):
-    """One row at a time, as a dictionary of features: River's way."""
+    """A learner that gets one row at a time as a dictionary of features, as in River."""
 
     def __init__(self, learner: Any, classes: Any) -> None:
         super().__init__(learner, classes)
@@ -234,7 +234,7 @@ class RowPlayer(RivalPlayer):
         self.probabilities = hasattr(learner, "predict_proba_one")
 
     def _play(self, X: Any, y: Any, targets: Array) -> Array:
-        """Forecast a row, learn it, go on."""
+        """Forecast and learn one row at a time."""
         out = np.empty(targets.shape)
         for t, (row, label) in enumerate(zip(dictionaries(X), np.asarray(y).tolist(), strict=True)):
             out[t] = self._one(row)
@@ -242,7 +242,7 @@ class RowPlayer(RivalPlayer):
         return out
 
     def forecast(self, x: Array) -> Any:
-        """Of a row as a dictionary."""
+        """The forecast of one row, passed as a dictionary."""
         return None if self._labels is None and not self.regresses else self._one(dictionaries(x)[0])
 
     def _one(self, row: dict[Any, float]) -> Any:
@@ -254,11 +254,11 @@ class RowPlayer(RivalPlayer):
             return np.array([float(said == label) for label in labels])
         given = self.learner.predict_proba_one(row)
         p = np.array([float(given.get(label, 0.0)) for label in labels])
-        return p / p.sum() if 0 < p.sum() < math.inf else np.full(p.size, 1 / p.size)  # nothing said: all alike
+        return p / p.sum() if 0 < p.sum() < math.inf else np.full(p.size, 1 / p.size)  # no usable forecast: uniform
 
 
 def dictionaries(X: Any) -> list[dict[Any, float]]:
-    """Rows as dictionaries from column (its name, or its number) to value; of sparse rows the entries there are."""
+    """Rows as dictionaries from column (name or number) to value; for sparse rows, of the stored entries."""
     if hasattr(X, "to_dict"):
         rows: list[dict[Any, float]] = X.to_dict(orient="records")
         return rows
@@ -270,7 +270,7 @@ def dictionaries(X: Any) -> list[dict[Any, float]]:
 
 
 class BatchPlayer(RivalPlayer):
-    """A scikit-learn estimator: `batch` rows are forecast, then learned."""
+    """A scikit-learn estimator: forecasts `batch` rows, then learns them."""
 
     def __init__(self, learner: Any, classes: Any, batch: int) -> None:
         super().__init__(learner, classes)
@@ -280,7 +280,7 @@ class BatchPlayer(RivalPlayer):
         self.probabilities = hasattr(learner, "predict_proba")
 
     def _play(self, X: Any, y: Any, targets: Array) -> Array:
-        """A batch is forecast before any of it is learned."""
+        """Forecast each batch before any of its rows is learned."""
         out = []
         for i in range(0, targets.shape[0], self.batch):
             some = slice(i, i + self.batch)
@@ -291,33 +291,33 @@ class BatchPlayer(RivalPlayer):
         return np.concatenate(out)
 
     def forecast(self, x: Array) -> Any:
-        """Of one row."""
+        """The forecast of one row."""
         return None if self._labels is None and not self.regresses else self._forecasts(x, 1)[0]
 
     def _forecasts(self, rows: Any, n: int) -> Array:
-        if not self.begun:  # before its first row it can say nothing: 0, or all classes alike
+        if not self.begun:  # it cannot forecast before its first row: use 0, or uniform probabilities
             return np.zeros(n) if self.regresses else np.full((n, len(self.classes)), 1 / len(self.classes))
         if self.regresses:
             return np.asarray(self.learner.predict(rows), dtype=np.float64)
         if self.probabilities:
             p = np.array(self.learner.predict_proba(rows), dtype=np.float64)
-            p[~np.isfinite(p).all(axis=1)] = 1 / p.shape[1]  # no number said: all alike
+            p[~np.isfinite(p).all(axis=1)] = 1 / p.shape[1]  # not finite: uniform
             return p
         return margin_as_scores(np.asarray(self.learner.decision_function(rows), dtype=np.float64))
 
 
 def take(rows: Any, some: slice) -> Any:
-    """Some rows of an array, a frame, a table, a sparse matrix or a list."""
+    """A slice of the rows of an array, a data frame, a table, a sparse matrix or a list."""
     if hasattr(rows, "column_names"):  # a PyArrow table
         return rows.slice(some.start, some.stop - some.start)
     return rows.iloc[some] if hasattr(rows, "iloc") else rows[some]
 
 
 def number_of_rows(rows: Any) -> int:
-    """How many rows there are."""
+    """The number of rows."""
     return int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
 
 
 def margin_as_scores(forecasts: Array) -> Array:
-    """Scores of two classes as (n, 2)."""
+    """Scores (n, K); margins (n,) of two classes become (n, 2)."""
     return np.column_stack([-forecasts, forecasts]) if forecasts.ndim == 1 else forecasts

@@ -1,4 +1,4 @@
-"""Every picture, by matplotlib (the extra "cli" has it). Axes are returned; `axes.figure.savefig(path)` saves them."""
+"""All plots, with matplotlib (in the extra "cli"). Functions return axes; `axes.figure.savefig(path)` saves them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 def panels(n_rows: int, n_columns: int, width: float = 5.5, height: float = 4.2, **shared: Any) -> tuple[Any, Any]:
-    """A figure and its (n_rows, n_columns) axes, that needs no screen; sizes of a panel in inches."""
+    """A figure and its (n_rows, n_columns) axes, without a display; `width` and `height` of a panel in inches."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
@@ -22,13 +22,13 @@ def panels(n_rows: int, n_columns: int, width: float = 5.5, height: float = 4.2,
 
 
 def _figure(n_panels: int) -> tuple[Any, Any]:
-    """A figure of panels side by side."""
+    """A figure with panels side by side."""
     figure, axes = panels(1, n_panels)
     return figure, axes[0]
 
 
 def style(i: int) -> dict[str, Any]:
-    """Of the i-th curve of several: told apart by colour, and in grey by line and marker."""
+    """The style of the i-th curve: curves differ in colour, and in greyscale by line and marker."""
     return {
         "color": COLOURS[i % len(COLOURS)],
         "linestyle": LINES[i % len(LINES)],
@@ -39,7 +39,7 @@ def style(i: int) -> dict[str, Any]:
 
 
 def draw_band(axes: Any, x: Any, quartiles: Any, i: int, label: str) -> None:
-    """A median with a marker a point, and the quartiles as a band: `quartiles` has three rows, low to high."""
+    """Draw a median with markers, and the quartiles as a band: `quartiles` has three rows, low to high."""
     low, middle, high = quartiles
     look = style(i)
     axes.fill_between(x, low, high, color=look["color"], alpha=0.2, linewidth=0)
@@ -47,7 +47,7 @@ def draw_band(axes: Any, x: Any, quartiles: Any, i: int, label: str) -> None:
 
 
 def tidy(axes: Any, x: str, y: str) -> None:
-    """Names of the axes, a light grid, no box."""
+    """Set the axis labels and a light grid, and remove the box."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.spines[["top", "right"]].set_visible(False)
@@ -55,7 +55,7 @@ def tidy(axes: Any, x: str, y: str) -> None:
 
 
 def plot_trace(trace: Any) -> Any:
-    """Regret, certificate and bound of one game over time; for probabilities their reliability beside it: the axes."""
+    """Plot regret, certificate and bound of one game, and the reliability of probabilities. Returns the axes."""
     _, panels = _figure(2 if trace.kind == "probabilities" else 1)
     regret(trace, panels[0])
     if trace.kind == "probabilities":
@@ -64,9 +64,9 @@ def plot_trace(trace: Any) -> Any:
 
 
 def regret(trace: Any, axes: Any = None) -> Any:
-    """Regret of a game over time, where it is known, and beside it certificate and bound. Returns the axes.
+    """Plot the regret of a game over time, if it is known, with certificate and bound. Returns the axes.
 
-    Without axes to draw on, those of a figure of their own (`axes.figure.savefig(path)` saves it).
+    If `axes` is None, draws on a new figure (`axes.figure.savefig(path)` saves it).
     """
     axes = _figure(1)[1][0] if axes is None else axes
     known = trace.stream is not None and trace.competition is not None
@@ -75,7 +75,7 @@ def regret(trace: Any, axes: Any = None) -> Any:
     promised = False
     for values, colour, line, label in (
         (trace.certificate, CERTIFICATE, "-.", "certificate"),
-        (trace.bound, BOUND, "--", "bound of the theorem"),
+        (trace.bound, BOUND, "--", "theorem's bound"),
     ):
         if np.isfinite(values).any():
             promised = True
@@ -84,7 +84,7 @@ def regret(trace: Any, axes: Any = None) -> Any:
         _let_zero_show(axes)
         axes.legend(frameon=False)
         tidy(axes, "rows", "total loss above the best in hindsight")
-    else:  # nothing is proved and nothing was compared: what was suffered
+    else:  # neither comparators nor bounds: show the loss
         axes.plot(trace.rows, trace.loss / trace.rows, color=REGRET, linewidth=1.6)
         tidy(axes, "rows", "mean loss")
     axes.set_xscale("log")
@@ -93,7 +93,7 @@ def regret(trace: Any, axes: Any = None) -> Any:
 
 
 def plot_traces(traces: Any) -> Any:
-    """The regret of every game over time, and the mean loss beside it: the two axes."""
+    """Plot the regret and the mean loss of every game over time. Returns the two axes."""
     _, both = _figure(2)
     left, right = both
     for i, (name, trace) in enumerate(traces.items()):
@@ -110,25 +110,25 @@ def plot_traces(traces: Any) -> Any:
 
 
 def _draw_regret(axes: Any, trace: Any, label: str, **look: Any) -> None:
-    """The interval as a band; it is thinner than the line where the comparator is known well."""
+    """Draw the interval as a band; it is thinner than the line if the gap is small."""
     low, high = (np.array(ends) for ends in zip(*trace.regret, strict=True))
     axes.fill_between(trace.rows, low, high, color=look["color"], alpha=0.3, linewidth=0)
     axes.plot(trace.rows, (low + high) / 2, label=label, **look)
 
 
 def _let_zero_show(axes: Any) -> None:
-    """Logarithmic where the curves span decades, with room for regrets of 0 and below."""
+    """A logarithmic scale that includes zero and negative regret."""
     axes.set_yscale("symlog", linthresh=1.0)
     axes.axhline(0.0, color="black", linewidth=0.6)
-    axes.autoscale_view()  # the margins of the scale it has now
+    axes.autoscale_view()  # margins for the new scale
     if axes.dataLim.y0 >= 0.0:
         axes.set_ylim(bottom=0.0)
 
 
 def reliability(trace: Any, axes: Any = None) -> Any:
-    """How often the class named was right, against how sure the forecast was of it. Returns the axes.
+    """Plot accuracy against confidence, both of the most probable class. Returns the axes.
 
-    A dot a bin, of a size that grows with its forecasts; on the diagonal they keep their word.
+    One dot per bin; its size grows with the number of forecasts. Calibrated forecasts lie on the diagonal.
     """
     axes = _figure(1)[1][0] if axes is None else axes
     count, sure, right = trace.reliability.T
@@ -137,12 +137,12 @@ def reliability(trace: Any, axes: Any = None) -> Any:
     axes.set_xlim(0, 1.02)
     axes.set_ylim(0, 1.02)
     axes.set_title(f"calibration error {trace.calibration_error:.3f}")
-    tidy(axes, "how sure of the class it named", "how often it was right")
+    tidy(axes, "confidence", "accuracy")
     return axes
 
 
 def plot_bandits(traces: Any) -> Any:
-    """Mistakes a round over time; beside them those above the best log loss in hindsight, with bounds: the axes."""
+    """Plot mistakes per round, and mistakes above the best log loss with their bounds, over time. Returns the axes."""
     measured = [name for name, trace in traces.items() if trace.competition is not None and trace.classes is not None]
     figure, panels = _figure(2 if measured else 1)
     for i, (name, trace) in enumerate(traces.items()):
@@ -152,16 +152,16 @@ def plot_bandits(traces: Any) -> Any:
         if name in measured:
             panels[1].plot(trace.rounds, trace.relative_mistakes / trace.rounds, **look)
         if name in measured and np.isfinite(trace.bound).any():
-            label = f"{name}: bound on its mean"
+            label = f"{name}: bound on the mean"
             panels[1].plot(trace.rounds, trace.bound / trace.rounds, color=look["color"], label=label, linewidth=0.8)
     panels[0].set_ylim(0.0, 1.02)
-    tidy(panels[0], "rounds", "mistakes a round")
+    tidy(panels[0], "rounds", "mistakes per round")
     if measured:
         panels[1].axhline(0.0, color="black", linewidth=0.6)
-        tidy(panels[1], "rounds", "mistakes minus best log loss, a round")
+        tidy(panels[1], "rounds", "mistakes minus best log loss, per round")
     for axes in panels:
         axes.set_xscale("log")
-    figure.set_figwidth(figure.get_figwidth() + 2.6)  # room for the names
+    figure.set_figwidth(figure.get_figwidth() + 2.6)  # space for the legend
     figure.legend(loc="outside right upper", frameon=False, fontsize="small")
     return panels
 
@@ -170,33 +170,33 @@ SCORES = {"log_loss": "mean log loss", "error": "error rate"}
 
 
 def plot_race(results: Any) -> Any:
-    """Mean log loss and error rate of every learner of a race on one stream, the names beside them: the axes."""
+    """Plot mean log loss and error rate of every learner of a race on one stream, with a legend. Returns the axes."""
     forecasters = [name for name in results.games if results.curve(name) is not None]
     scores = ["log_loss", "error"] if forecasters else ["error"]
     figure, grid = panels(1, len(scores), height=5.0)
     for score, axes in zip(scores, grid[0], strict=True):
         race(results, axes, score)
         axes.get_legend().remove()
-    figure.set_figwidth(figure.get_figwidth() + 2.8)  # room for the names
+    figure.set_figwidth(figure.get_figwidth() + 2.8)  # space for the legend
     over = f"medians and quartiles over {results.orders} orders" if results.orders > 1 else "one order"
     figure.suptitle(f"{results.name}: {over}")
-    handles, labels = grid[0, -1].get_legend_handles_labels()  # everybody has an error rate
+    handles, labels = grid[0, -1].get_legend_handles_labels()  # every learner has an error rate
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize="small", handlelength=3.5)
     return grid[0]
 
 
 def race(results: Any, axes: Any = None, score: str = "log_loss") -> Any:
-    """The median of a score over rows, and its quartiles over the orders as a band, for every learner of a race.
+    """Plot the median of a score over rows for every learner of a race, with quartiles over the orders as a band.
 
-    `results` are those of one stream (`regretless.evaluate.race.race(...).streams[0]`); `score` is "log_loss", for
-    learners that forecast probabilities, or "error". Curves are numbered by the learners' places. Returns the axes.
+    `results` are those of one stream (`regretless.evaluate.race.race(...).streams[0]`); `score` is "error", or
+    "log_loss" for learners that forecast probabilities. Curves are numbered by rank. Returns the axes.
     """
     axes = panels(1, 1, 7.5, 5.0)[1][0, 0] if axes is None else axes
     curves = [(i, name, results.curve(name, score)) for i, name in enumerate(results.games)]
     curves = [(i, name, curve) for i, name, curve in curves if curve is not None]
     if not curves:
-        raise ValueError(f"no learner of this race has a {SCORES[score]}.")
-    least = min(30, curves[0][2].rows[-1])  # before, chance decides
+        raise ValueError(f"no learner of this race has a {SCORES[score]}: choose another score.")
+    least = min(30, curves[0][2].rows[-1])  # earlier values are noise
     ends = []
     for i, name, curve in curves:
         late = curve.rows >= least
@@ -218,7 +218,7 @@ def race(results: Any, axes: Any = None, score: str = "log_loss") -> Any:
 
 
 def _numbered(i: int) -> dict[str, Any]:
-    """A look for more curves than `style` tells apart: colour, line and marker come in another combination."""
+    """Styles for more curves than `style` has: other combinations of colour, line and marker."""
     round_ = i // len(COLOURS)
     return style(i) | {
         "linestyle": LINES[(i + round_) % len(LINES)],
@@ -230,7 +230,7 @@ def _numbered(i: int) -> dict[str, Any]:
 
 
 def _ticks_in_full(axes: Any) -> None:
-    """0.2 and 300 rather than powers of ten."""
+    """Label ticks as 0.2 and 300 rather than as powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     for axis, scale in ((axes.xaxis, axes.get_xscale()), (axes.yaxis, axes.get_yscale())):
@@ -241,15 +241,15 @@ def _ticks_in_full(axes: Any) -> None:
 
 
 def _number_ends(axes: Any, ends: list[tuple[float, str, str]]) -> None:
-    """The numbers of curves at their ends, moved apart until they can be read."""
-    axes.autoscale_view()  # where things are is settled now
+    """Write the numbers of the curves at their ends, moved apart so that they do not overlap."""
+    axes.autoscale_view()  # fixes the positions used below
     top = axes.transAxes.inverted()
     x = max(line.get_xdata()[-1] for line in axes.lines)
     heights = [float(top.transform(axes.transData.transform((x, end)))[1]) for end, _, _ in ends]
     order = np.argsort(heights, kind="stable")
     gap = 0.032
     placed = np.array(heights)[order]
-    for _ in range(200):  # push neighbours apart by halves
+    for _ in range(200):  # move neighbours apart, each by half
         short = gap - np.diff(placed)
         if not (short > 1e-4).any():
             break

@@ -1,4 +1,4 @@
-"""Learners written as text: "AIOLI", "AIOLI(radius=5)", "Mixture([AIOLI(), OGD(radius=2)])". Nothing is evaluated."""
+"""Learners from text: "AIOLI", "AIOLI(radius=5)", "Mixture([AIOLI(), OGD(radius=2)])". No code is evaluated."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from regretless.core.registry import public_learners
 
 
 def learner_of(text: str) -> Any:
-    """The learner that a text describes: a name, and its parameters as Python would write them.
+    """Make a learner from a name, or from a call with parameters in Python syntax.
 
-    Names may be in lower case; parameters are numbers, text, True, False, None, lists of these, and learners.
+    Names may be in lower case. Parameters are numbers, strings, True, False, None, lists of these, and learners.
 
     >>> from regretless.evaluate.recipe import learner_of
     >>> learner_of("mixture([AIOLI(radius=5), OGD()], share=0.01)")
@@ -22,10 +22,10 @@ def learner_of(text: str) -> Any:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
-        raise ValueError(f'{text!r} is no learner: write a name, "AIOLI", or a call, "AIOLI(radius=5)".') from None
+        raise ValueError(f'{text!r} is not a learner: write a name, "AIOLI", or a call, "AIOLI(radius=5)".') from None
     made = _made(ast.Call(tree, [], []) if isinstance(tree, ast.Name) else tree, text)
     if not hasattr(made, "get_params"):
-        raise ValueError(f'{text!r} is no learner: write a name, "AIOLI", or a call, "AIOLI(radius=5)".')
+        raise ValueError(f'{text!r} is not a learner: write a name, "AIOLI", or a call, "AIOLI(radius=5)".')
     return made
 
 
@@ -34,7 +34,7 @@ def _made(node: ast.expr, text: str) -> Any:
         parameters = {}
         for keyword in node.keywords:
             if keyword.arg is None:
-                raise ValueError(f"{text!r}: give parameters by name, radius=5.")
+                raise ValueError(f"{text!r} contains **: pass parameters by name, as in radius=5.")
             parameters[keyword.arg] = _made(keyword.value, text)
         try:
             return _kind(node.func.id)(*(_made(each, text) for each in node.args), **parameters)
@@ -46,21 +46,23 @@ def _made(node: ast.expr, text: str) -> Any:
     try:
         return ast.literal_eval(node)
     except ValueError:
-        raise ValueError(f"{text!r}: {ast.unparse(node)!r} is neither a number, text, a list nor a learner.") from None
+        raise ValueError(
+            f"{text!r}: {ast.unparse(node)!r} is neither a number, a string, a list nor a learner."
+        ) from None
 
 
 def _kind(name: str) -> Any:
-    """A class of learners by its name."""
+    """The learner class of this name."""
     known = {each.lower(): each for each in learners()}
     if name.lower() not in known:
         near = get_close_matches(name.lower(), known, n=1)
         hint = f" Did you mean {known[near[0]]}?" if near else ""
-        raise ValueError(f"there is no learner {name!r}: choose one of {', '.join(known.values())}.{hint}")
+        raise ValueError(f"unknown learner {name!r}: choose one of {', '.join(known.values())}.{hint}")
     return getattr(regretless, known[name.lower()])
 
 
 def learners() -> list[str]:
-    """The names of the public learners that take rows and labels."""
+    """The names of the public learners that accept rows and labels."""
     from regretless.core.learner import OnlineLearner
 
     return [name for name, kind in public_learners().items() if issubclass(kind, OnlineLearner)]

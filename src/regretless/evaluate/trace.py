@@ -1,4 +1,4 @@
-"""What a game leaves behind: the score at every checkpoint, and the regret once somebody asks."""
+"""Trace: the result of a game. Scores at every checkpoint, and the regret, computed on first access."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from regretless.theory.domains import Competition
 
 
 class Checkpoint(NamedTuple):
-    """The totals after some rows."""
+    """The totals after a number of rows."""
 
     rows: float
-    log_loss: float  # of probabilities; of numbers the squared error
-    mistakes: float  # of classes; of numbers the absolute error
+    log_loss: float  # for probabilities; squared error for numbers
+    mistakes: float  # for classes; absolute error for numbers
     brier: float
-    loss: float  # what regret is measured in
-    certificate: float  # NaN where there is none
-    bound: float  # NaN where there is none
+    loss: float  # the loss of the regret
+    certificate: float  # NaN if there is none
+    bound: float  # NaN if there is none
     seconds: float
 
 
 class Rows(NamedTuple):
-    """The blocks of a stream, as they were given."""
+    """The blocks of a stream, as passed by the user."""
 
     X: list[Any]
     y: list[Any]
@@ -47,7 +47,7 @@ class Rows(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Where the regret is: the comparator is known up to its certified gap."""
+    """An interval that contains the regret: the comparator's loss is known up to a certified gap."""
 
     low: float
     high: float
@@ -55,18 +55,18 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Trace:
-    """The game of one learner on one stream.
+    """The result of one learner on one stream.
 
-    Totals at the checkpoints are arrays, one entry a checkpoint: `rows`, `loss` (what regret is measured in, the
-    learner's own), `log_loss`, `mistakes`, `brier`, `certificate`, `bound` and `seconds`; NaN where there is none.
-    `regret` is an `Interval` at each checkpoint; the comparators are found when it is first asked for.
+    Totals are arrays with one entry per checkpoint: `rows`, `loss` (the learner's own loss, as used in the regret),
+    `log_loss`, `mistakes`, `brier`, `certificate`, `bound` and `seconds`; NaN where a value does not exist. `regret`
+    has one `Interval` per checkpoint; its comparators are computed on first access.
 
     Attributes
     ----------
-    name : of the learner.
-    competition : the loss and the set that regret is measured in, or None.
+    name : the name of the learner.
+    competition : the loss and the set of comparators of the regret, or None.
     kind : "probabilities", "scores" (of classes) or "numbers".
-    forecasts : every forecast, if it was asked to keep them.
+    forecasts : every forecast, with `keep_forecasts=True`; else None.
     classes : the labels, in the order of the columns of forecasts.
     """
 
@@ -83,18 +83,18 @@ class Trace:
     def __getattr__(self, name: str) -> Array:
         if name in Checkpoint._fields:
             return np.array([getattr(checkpoint, name) for checkpoint in self.checkpoints])
-        raise AttributeError(f"a Trace has no {name!r}.")
+        raise AttributeError(f"Trace has no attribute {name!r}.")
 
     # ------------------------------------------------------------------ at the end
 
     @property
     def mean_log_loss(self) -> float:
-        """Per row, at the end; NaN for learners that forecast no probabilities."""
+        """Log loss per row, at the end; NaN if the learner does not forecast probabilities."""
         return self._mean("log_loss") if self.kind == "probabilities" else math.nan
 
     @property
     def error_rate(self) -> float:
-        """Mistakes per row, at the end; of numbers the mean absolute error."""
+        """Mistakes per row, at the end; for numbers, the mean absolute error."""
         return self._mean("mistakes")
 
     @property
@@ -107,14 +107,14 @@ class Trace:
 
     @property
     def calibration_error(self) -> float:
-        """ECE: how far how often the class named was right is from how sure the forecast was, over bins of sureness."""
+        """Expected calibration error: the mean distance between confidence and accuracy, over bins of confidence."""
         if self.kind != "probabilities":
             return math.nan
         return float(np.abs(self.bins[:, 1] - self.bins[:, 2]).sum() / self.bins[:, 0].sum())
 
     @property
     def reliability(self) -> Array:
-        """A row for each bin that has forecasts: how many, how sure on average, how often right."""
+        """One row per non-empty bin: number of forecasts, mean confidence, accuracy."""
         some = self.bins[self.bins[:, 0] > 0]
         return np.column_stack([some[:, 0], some[:, 1] / some[:, 0], some[:, 2] / some[:, 0]])
 
@@ -122,12 +122,12 @@ class Trace:
 
     @cached_property
     def comparators(self) -> list[Any]:
-        """The best in hindsight up to each checkpoint, each with its certified gap (`regretless.hindsight`)."""
+        """The best model in hindsight up to each checkpoint, with its certified gap (`regretless.hindsight`)."""
         from regretless.theory.hindsight import best_in_hindsight, hindsight_curve
 
         if self.stream is None or self.competition is None:
-            missing = "hindsight=True" if self.stream is None else "a domain to measure against"
-            raise ValueError(f"there is no regret without comparators: play with {missing}.")
+            missing = "hindsight=True" if self.stream is None else "a domain"
+            raise ValueError(f"this trace has no comparators, so no regret: call play with {missing}.")
         X, y = self.stream.joined()
         X, y = self.seen(X), np.asarray(y)
         loss, domain, regularization = self.competition
@@ -141,13 +141,13 @@ class Trace:
 
     @property
     def regret(self) -> list[Interval]:
-        """The loss minus that of the best in hindsight up to each checkpoint: an interval, by the comparator's gap."""
+        """The loss minus that of the best model in hindsight, per checkpoint: an interval as wide as the gap."""
         return [
             Interval(checkpoint.loss - found.loss, checkpoint.loss - found.loss + found.gap)
             for checkpoint, found in zip(self.checkpoints, self.comparators, strict=True)
         ]
 
-    # ------------------------------------------------------------------ other forms
+    # ------------------------------------------------------------------ export
 
     def _columns(self) -> dict[str, Array]:
         columns = {name: getattr(self, name) for name in Checkpoint._fields}
@@ -156,13 +156,13 @@ class Trace:
         return columns
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a line for each checkpoint, regret included where it can be had."""
+        """A pandas DataFrame with one row per checkpoint, including the regret if it can be computed."""
         import pandas as pd
 
         return pd.DataFrame(self._columns()).astype({"rows": int})
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """The trace as JSON, written to `path` if one is given. NaN becomes null."""
+        """The trace as JSON; also written to `path`, if given. NaN becomes null."""
 
         def plain(value: float) -> float | None:
             return float(value) if math.isfinite(value) else None
@@ -184,7 +184,7 @@ class Trace:
         return text
 
     def plot(self) -> Any:
-        """Axes of matplotlib: regret, certificate and bound over time, and the reliability of the forecasts."""
+        """Plot regret, certificate and bound over time, and the reliability of forecasts. Returns the axes."""
         from regretless.evaluate.plots import plot_trace
 
         return plot_trace(self)
@@ -194,13 +194,13 @@ class ByName(dict[str, Any]):
     """The traces of several learners on one stream, by name."""
 
     def to_frame(self) -> Any:
-        """All traces in one pandas DataFrame, the learner's name in front."""
+        """All traces in one pandas DataFrame; its first column is the learner's name."""
         import pandas as pd
 
         return pd.concat({name: trace.to_frame() for name, trace in self.items()}, names=["learner"]).reset_index(0)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """All traces as one JSON object by name, written to `path` if one is given."""
+        """All traces as one JSON object by name; also written to `path`, if given."""
         text = json.dumps({name: json.loads(trace.to_json()) for name, trace in self.items()}, indent=1)
         if path is not None:
             Path(path).write_text(text)
@@ -208,10 +208,10 @@ class ByName(dict[str, Any]):
 
 
 class Traces(ByName):
-    """The games of several learners on one stream, by name: `Trace`s."""
+    """The `Trace`s of several learners on one stream, by name."""
 
     def plot(self) -> Any:
-        """Axes of matplotlib: the regret of every learner over time, and its mean loss."""
+        """Plot regret and mean loss of every learner over time. Returns the matplotlib axes."""
         from regretless.evaluate.plots import plot_traces
 
         return plot_traces(self)

@@ -1,4 +1,4 @@
-"""Compile now what would be compiled at first use: a tiny game of every learner."""
+"""Compile all kernels in advance, by a tiny game of every learner."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIRST = ["OnlineLogisticRegression", "AIOLI", "FOLKLORE", "GAF", "ONS", "OGD"]
 
 
 def games() -> Iterator[tuple[str, Any, list[int]]]:
-    """Name, example and numbers of classes (0: numbers) of each game, the learners most used first."""
+    """Name, example and numbers of classes (0 for regression) of each game, the most used learners first."""
     from sklearn.base import is_regressor
 
     kinds = {name: kind for name, kind in public_learners().items() if issubclass(kind, OnlineLearner)}
@@ -24,13 +24,13 @@ def games() -> Iterator[tuple[str, Any, list[int]]]:
 
 
 def rows() -> np.ndarray[Any, Any]:
-    """A few rows."""
+    """The rows of a game: 12 rows of 2 features."""
     found: np.ndarray[Any, Any] = np.random.default_rng(0).uniform(-0.5, 0.5, size=(12, 2))
     return found
 
 
 def play(learner: Any, n_classes: int) -> None:
-    """Every verb, so that every kernel of the learner is compiled."""
+    """Call every method, so that every kernel of the learner is compiled."""
     from sklearn.base import clone
 
     from regretless.evaluate.play import play as game
@@ -49,5 +49,5 @@ def play(learner: Any, n_classes: int) -> None:
     if trace.competition is not None and trace.competition.regularization == 0.0:
         try:
             _ = trace.regret
-        except ValueError:  # of learners that compete in a space of their own
+        except ValueError:  # learners that compete in another space of features
             pass

@@ -1,4 +1,4 @@
-"""Learners side by side on the same streams: what they lost, how far that is from the best, and what they can prove."""
+"""race: compare learners on the same streams by loss, regret, certificate and bound."""
 
 from __future__ import annotations
 

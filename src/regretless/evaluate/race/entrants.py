@@ -1,4 +1,4 @@
-"""Who races: the learners that enter themselves (`Stored._entrants`), at the stream's radius, and those asked for."""
+"""The learners of a race: those of `Stored._entrants`, with the stream's radius, or those chosen by the user."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from regretless.streams import Stream
 
 
 def entrants(stream: Stream) -> dict[str, OnlineLearner]:
-    """The learners that can play the stream, at the stream's radius."""
+    """All learners that support the stream, with the stream's radius."""
     setting = setting_of(stream)
     kinds = [kind for kind in public_learners().values() if issubclass(kind, OnlineLearner)]
     return {name: entrant for kind in kinds for name, entrant in kind._entrants(setting).items()}
 
 
 def setting_of(stream: Stream) -> Setting:
-    """What the learners may know of the stream."""
+    """The facts about the stream that entrants may use."""
     return Setting(stream.X, len(stream.classes), stream.radius)
 
 
 def field_of(stream: Stream, learners: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:
-    """The learners that were asked for, by name, or else all `entrants`.
+    """The learners that the user chose, by name, or all `entrants` if `learners` is None.
 
-    A text that is no more than the name of an entrant, or of its class, is that entrant, at the stream's radius;
-    "AIOLI(radius=5)" is what it says. Other texts are the defaults of what they name.
+    The bare name of an entrant, or of its class, means that entrant, with the stream's radius. "AIOLI(radius=5)" means
+    exactly these parameters. Other bare names mean the learner with default parameters.
     """
     own = entrants(stream)
     if learners is None:

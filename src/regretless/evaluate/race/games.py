@@ -1,4 +1,4 @@
-"""One learner over one order of a stream: its score as it goes, and its regret at the end."""
+"""One learner on one order of a stream: its scores over time, and its regret at the end."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ from regretless.streams import stream as named_stream
 from regretless.streams.named import prepared
 from regretless.theory.domains import Ball, Domain, RowBall, WholeSpace
 
-Source = str | Dataset | Stream  # what a stream is made of
+Source = str | Dataset | Stream  # where the rows come from
 
 
 @dataclass(frozen=True)
 class Game:
-    """What is left of one pass. `log_loss` and `error` are means over the rows so far, at the checkpoints `rows`."""
+    """The result of one pass. `log_loss` and `error` are means over the rows so far, at the checkpoints `rows`."""
 
     learner: str
     rows: NDArray[np.int64] = field(repr=False)
-    log_loss: Array | None = field(repr=False)  # None where no probabilities are forecast
+    log_loss: Array | None = field(repr=False)  # None if the learner does not forecast probabilities
     error: Array = field(repr=False)
-    regret: tuple[float, float]  # at the end, in the learner's own loss; NaN where it has no comparators
+    regret: tuple[float, float]  # at the end, in the learner's own loss; NaN if it has no comparators
     certificate: float
     bound: float
-    loss: str | None  # what regret is measured in
-    microseconds: float  # a row
+    loss: str | None  # the loss of the regret
+    microseconds: float  # per row
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A learner that cannot play the stream, or that broke down on it."""
+    """A learner that does not support the stream, or that failed on it."""
 
     learner: str
     why: str
 
 
 def order_of(source: Source, rows: int | None, seed: int) -> Stream:
-    """The stream in the order a seed gives; a drawn one is drawn by it."""
+    """The stream in the random order of a seed; a synthetic stream is drawn with the seed."""
     if isinstance(source, str):
         return _named(source, rows, seed)
     if isinstance(source, Dataset):
@@ -63,15 +63,15 @@ def order_of(source: Source, rows: int | None, seed: int) -> Stream:
     return source._replace(X=source.X[order], y=np.asarray(source.y)[order])
 
 
-_named = lru_cache(maxsize=4)(named_stream)  # the learners of one order come one after another
+_named = lru_cache(maxsize=4)(named_stream)  # consecutive games use the same order
 
 
 def play_game(
     source: Source, rows: int | None, seed: int, learners: Any, against: tuple[str, ...], name: str
 ) -> Game | Refusal:
-    """The learner of that name over one order. One thread, so that sums are added up in one order."""
+    """Play the learner of that name on one order, on one thread so that sums have a fixed order of summation."""
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # other libraries' words on overflows; ours come as errors
+        warnings.simplefilter("ignore")  # overflow warnings of other libraries; this library raises errors
         stream = order_of(source, rows, seed)
         rivals = {rival.name: rival for rival in rivals_of(against)}
         if name in rivals:
@@ -87,12 +87,12 @@ def play_game(
 def _own_game(name: str, learner: OnlineLearner, stream: Stream) -> Game | Refusal:
     numbers = is_regressor(learner)
     if numbers and len(stream.classes) != 2:
-        return Refusal(name, "it forecasts numbers, which tell two classes apart and no more")
+        return Refusal(name, "it forecasts numbers, which can separate only two classes")
     labels = np.where(stream.y == stream.classes[1], 1.0, -1.0) if numbers else stream.y
     classes = None if numbers else stream.classes
     options: dict[str, Any] = {"classes": classes, "progress": False}
     try:
-        warm = clone(learner)  # compiled before the clock runs; some know what they compete with only now
+        warm = clone(learner)  # compiles before timing; some know `competes_with` only now
         play(warm, stream.X[:2], labels[:2], **options)
     except ValueError as error:
         return Refusal(name, str(error))
@@ -103,14 +103,14 @@ def _own_game(name: str, learner: OnlineLearner, stream: Stream) -> Game | Refus
 
 
 def _guest_game(name: str, make: Callable[[], Any], stream: Stream, labels: Any, classes: list[Any]) -> Game | Refusal:
-    """A learner of another library, against the best of the stream's radius, a row of weights a class."""
+    """Play a learner of another library; comparators have the stream's radius, in each row of weights."""
     domain: Domain = Ball(stream.radius) if len(classes) == 2 else RowBall(stream.radius)
     options: dict[str, Any] = {"classes": classes, "domain": domain, "progress": False}
     try:
-        play(make(), stream.X[:2], labels[:2], **options)  # what is done once is done before the clock runs
+        play(make(), stream.X[:2], labels[:2], **options)  # one-time work, before timing
         trace = play(make(), stream.X, labels, **options)
     except (ArithmeticError, ValueError) as error:
-        return Refusal(name, f"it broke down: {error}")
+        return Refusal(name, f"it failed: {error}")
     return _game(name, trace, stream)
 
 
@@ -139,9 +139,9 @@ _found: dict[tuple[str, str], tuple[float, float]] = {}  # the loss of the best 
 
 
 def _regret(trace: Trace) -> tuple[float, float]:
-    """Several learners, and all orders of the same rows, have one comparator: it is found once in a process.
+    """The regret at the end. Learners and orders that share rows share a comparator, computed once per process.
 
-    The rows are put in one order first, so that it is the same to the bit whoever asks.
+    The rows are sorted first, so that the comparator is the same to the bit for every order.
     """
     from regretless.theory.hindsight import best_in_hindsight
 

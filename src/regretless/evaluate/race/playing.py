@@ -1,4 +1,4 @@
-"""The race: every learner over several orders of every stream."""
+"""race: every learner on several orders of every stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from regretless.evaluate.race.rivals import rivals_of
 from regretless.streams import NAMES, Stream
 from regretless.streams.whole import read_whole
 
-STREAMS = ("breast-cancer", "wine")  # two classes, and three
+STREAMS = ("breast-cancer", "wine")  # two and three classes
 ORDERS = 10
 
 
@@ -32,19 +32,20 @@ def race(
     format: str | None = None,
     told: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Race:
-    """Play learners on streams, each in several random orders, and rank them.
+    """Run learners on streams, each in several random orders, and rank them.
 
     Parameters
     ----------
-    streams : names of `regretless.streams.NAMES`, paths of files, `Stream`s or `Dataset`s; one, or several.
-    learners : texts ("AIOLI", "FOLKLORE(radius=5)"), learners, or a dictionary of names and these; if not given, all
-        that can play (`entrants`). A bare name plays at the stream's radius.
-    orders : how many random orders of the rows (draws, where the stream is drawn), by the seeds seed, seed + 1, ...
-    jobs : processes. The results are the same for any number, but for the time a row takes.
-    against : of "river", "vw" and "sklearn": learners of other libraries, if they are installed.
-    rows : play this many rows of each order (default: all; 1000 where the stream is drawn).
-    target, format : of files: the column of labels, and how to read them (`regretless.streams.read`).
-    told : called with what was played, how many games are done, and of how many.
+    streams : one or several names of `regretless.streams.NAMES`, paths of files, `Stream`s or `Dataset`s.
+    learners : strings ("AIOLI", "FOLKLORE(radius=5)"), learners, or a dictionary of names and these. None means all
+        that support the stream (`entrants`). A bare name uses the stream's radius.
+    orders : the number of random orders of the rows (of draws, for synthetic streams), with seeds seed, seed + 1, ...
+    jobs : the number of processes. Results do not depend on it, except for the time per row.
+    against : learners of other libraries, if installed: any of "river", "vw" and "sklearn".
+    rows : the number of rows of each order (default: all; 1000 for synthetic streams).
+    seed : the first seed.
+    target, format : for files: the label column, and the file format (`regretless.streams.read`).
+    told : a callback for progress, called with a description of the game, the number of games done, and the total.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def race(
 
 
 def source_of(stream: Any, target: str = "label", format: str | None = None) -> Source:
-    """What a name, a path or a stream stands for; a file is read whole."""
+    """The source for a name, a path or a stream; a file is read as a whole."""
     if not isinstance(stream, str | Path):
         found: Source = stream
         return found
@@ -105,6 +106,6 @@ def _several(streams: Any) -> list[Any]:
 
 
 def _unused(name: str, taken: list[str]) -> str:
-    """A name of its own for every stream, since files are called by it."""
+    """A unique name for every stream, used in file names."""
     names = (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3)))
     return next(each for each in names if each not in taken and each != "leaderboard")

@@ -1,4 +1,4 @@
-"""What a race leaves behind: tables, an overall ranking, curves, as text, files and pictures."""
+"""The results of a race: tables, an overall ranking and curves, as text, files and plots."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUARTILES = (0.25, 0.5, 0.75)
 
 @dataclass(frozen=True)
 class Line:
-    """A learner on a stream: medians over the orders. NaN where there is nothing to say."""
+    """One learner on one stream: medians over the orders. NaN where a value does not exist."""
 
     stream: str
     place: int
@@ -33,12 +33,12 @@ class Line:
     regret_high: float
     certificate: float
     bound: float
-    microseconds: float  # a row
-    loss: str | None  # what regret, certificate and bound are measured in
+    microseconds: float  # per row
+    loss: str | None  # the loss of regret, certificate and bound
 
 
 class Curve(NamedTuple):
-    """A score over rows: quartiles over the orders, low to high, one row each."""
+    """A score over rows: quartiles over the orders, one row each, low to high."""
 
     rows: Any
     quartiles: Array
@@ -50,10 +50,10 @@ class StreamRace:
 
     Attributes
     ----------
-    name, about, radius : of the stream.
-    orders : how many.
-    games : for each learner, in the order of the table, one game an order.
-    refusals : who did not play, or broke down, and why.
+    name, about, radius : the stream's name, description and radius.
+    orders : the number of orders.
+    games : for each learner, ranked as in the table, one game per order.
+    refusals : the learners that did not support the stream or failed on it, with the reason.
     """
 
     name: str
@@ -65,14 +65,14 @@ class StreamRace:
 
     @staticmethod
     def of(name: str, about: str, radius: float, orders: int, played: Sequence[Game | Refusal]) -> StreamRace:
-        """Sorted: those with probabilities by median log loss, then the others by median error."""
+        """Rank the learners: those with probabilities by median log loss, then the others by median error."""
         out = {each.learner: each for each in played if isinstance(each, Refusal)}
         games: dict[str, list[Game]] = {}
         for each in played:
             if isinstance(each, Game) and each.learner not in out:
                 games.setdefault(each.learner, []).append(each)
         if not games:
-            raise ValueError(f"no learner can play {name}: {refused(next(iter(out.values())))}.")
+            raise ValueError(f"no learner can play {name}: {refused(next(iter(out.values())))}. Choose other learners.")
         ranked = sorted(games.values(), key=_worth)
         return StreamRace(name, about, radius, orders, {each[0].learner: each for each in ranked}, [*out.values()])
 
@@ -81,7 +81,7 @@ class StreamRace:
         return [_line(self.name, place + 1, games) for place, games in enumerate(self.games.values())]
 
     def curve(self, learner: str, score: str = "log_loss") -> Curve | None:
-        """`log_loss` or `error`, the mean over the rows so far; None where no probabilities are forecast."""
+        """`log_loss` or `error`, the mean over the rows so far; None if the learner has no probabilities."""
         games = self.games[learner]
         values = [getattr(game, score) for game in games]
         return None if values[0] is None else Curve(games[0].rows, np.quantile(np.array(values), QUARTILES, axis=0))
@@ -101,7 +101,7 @@ class StreamRace:
         return _csv(lines)
 
     def plot(self) -> Any:
-        """Axes of matplotlib: mean log loss and error rate over rows, medians and quartiles over the orders."""
+        """Plot mean log loss and error rate over rows, medians and quartiles over the orders. Returns the axes."""
         from regretless.evaluate.plots import plot_race
 
         return plot_race(self)
@@ -114,11 +114,11 @@ class Race:
     streams: list[StreamRace]
 
     def lines(self) -> list[Line]:
-        """All tables, one after another."""
+        """The lines of all tables."""
         return [line for stream in self.streams for line in stream.lines()]
 
     def overall(self) -> list[tuple[str, float]]:
-        """Mean place over the streams, best first, of the learners that played all of them, among themselves."""
+        """Mean rank over the streams, best first, among the learners that played all streams."""
         everywhere = set.intersection(*(set(stream.games) for stream in self.streams))
         places = [[name for name in stream.games if name in everywhere] for stream in self.streams]
         means = {name: float(np.mean([1 + each.index(name) for each in places])) for name in places[0]}
@@ -134,7 +134,7 @@ class Race:
         return _csv([list(lines[0]), *([_blank(v) for v in line.values()] for line in lines)])
 
     def to_json(self) -> str:
-        """Tables, who sat out, and the overall ranking."""
+        """Tables, learners that did not play, and the overall ranking, as JSON."""
         document: dict[str, Any] = {
             "streams": [
                 {
@@ -152,7 +152,7 @@ class Race:
         return json.dumps(document, indent=1) + "\n"
 
     def to_markdown(self) -> str:
-        """A table a stream, the overall ranking, and what the columns mean."""
+        """One table per stream, the overall ranking, and the meaning of the columns, as Markdown."""
         parts = ["# Leaderboard"]
         for stream in self.streams:
             parts += [f"## {stream.name}", _sentence(about(stream)), markdown(HEADINGS, cells(stream))]
@@ -163,11 +163,11 @@ class Race:
         return "\n\n".join([*parts, NOTE]) + "\n"
 
     def plot(self) -> Any:
-        """The axes of the first stream's race; `streams[i].plot()` is another's."""
+        """Plot the first stream; `streams[i].plot()` plots another. Returns the axes."""
         return self.streams[0].plot()
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write leaderboard.md, .json and .csv, and for each stream its picture and curves. Returns the pictures."""
+        """Write leaderboard.md, .json and .csv, and a plot and curves per stream. Returns the paths of the plots."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "leaderboard.md", self.to_markdown())
@@ -210,23 +210,23 @@ def _line(stream: str, place: int, games: list[Game]) -> Line:
     )
 
 
-# ---------------------------------------------------------------------- words
+# ---------------------------------------------------------------------- text
 
-HEADINGS = ["", "learner", "log loss", "error", "regret", "certificate", "bound", "µs a row"]
-OVERALL = "Mean place of the learners that played every stream, among themselves."
+HEADINGS = ["", "learner", "log loss", "error", "regret", "certificate", "bound", "µs/row"]
+OVERALL = "Mean place among the learners that played every stream."
 NOTE = (
-    "All figures are medians over the orders (of the regret interval, of each of its ends). Log loss and error rate "
-    "are means over all rows, each forecast before its label was used. Regret: total loss minus that of the best fixed "
-    "model in hindsight, in the learner's own loss and over its own set (of the stream's radius where it has none). "
-    "Certificate: what the learner can prove of its regret on these very rows. Bound: what its theorem says "
-    "beforehand. A dash where there is none. The learner's own loss is the log loss; where no log loss is shown, the "
-    "hinge loss (Perceptron: mistakes, against the hinge loss), and for Vovk-Azoury-Warmuth the squared loss of -1 "
-    "and +1."
+    "All figures are medians over the orders (for the regret interval, medians of both ends). Log loss and error rate "
+    "are means over all rows; every row is forecast before its label is used. Regret: total loss minus that of the "
+    "best fixed model in hindsight, in the learner's own loss and set (if it has no set, a ball of the stream's "
+    "radius). Certificate: the upper bound on the regret that the learner computed on these rows. Bound: the upper "
+    "bound of its theorem. A dash means that there is none. The learner's own loss is the log loss if one is shown; "
+    "otherwise it is the hinge loss (Perceptron: mistakes, compared with the hinge loss), and for Vovk-Azoury-Warmuth "
+    "the squared loss of targets -1 and +1."
 )
 
 
 def cells(stream: StreamRace) -> list[list[str]]:
-    """The table in words."""
+    """The cells of the table as text."""
     return [
         [
             str(line.place),
@@ -243,13 +243,13 @@ def cells(stream: StreamRace) -> list[list[str]]:
 
 
 def about(stream: StreamRace) -> str:
-    """The stream in a line."""
+    """A description of the stream in one line."""
     orders = "1 order" if stream.orders == 1 else f"{stream.orders} orders"
     return f"{stream.about}; radius {stream.radius:.4g}; {orders}"
 
 
 def markdown(headings: list[str], body: list[list[str]]) -> str:
-    """A table; the learner's column is aligned to the left."""
+    """A Markdown table; the learner column is left-aligned."""
     left = headings.index("learner")
     widths = [max(len(heading), 3, *(len(row[i]) for row in body)) for i, heading in enumerate(headings)]
 
@@ -268,13 +268,13 @@ def _number(value: float, form: str = "") -> str:
 
 
 def _interval(low: float, high: float) -> str:
-    """One number where both ends look the same."""
+    """One number if both ends round to the same."""
     ends = _number(low), _number(high)
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
 def refused(refusal: Refusal) -> str:
-    """Who did not play, and why, in a line."""
+    """A learner that did not play, and the reason, in one line."""
     return f"{refusal.learner} did not play: {' '.join(refusal.why.split()).rstrip('.')}"
 
 
@@ -282,7 +282,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-# ---------------------------------------------------------------------- forms
+# ---------------------------------------------------------------------- formats
 
 
 def _plain(value: Any) -> Any:

@@ -1,1 +1,1 @@
-"""A file through a learner: forecasts, model, score and a report in a folder, with checkpoints to go on from."""
+"""run: one pass of a learner over a file. Writes forecasts, model, scores and a report, and can be resumed."""

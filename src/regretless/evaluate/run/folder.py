@@ -1,10 +1,10 @@
-"""The folder of a run: parts as they are made, a checkpoint to go on from, and the whole at the end.
+"""The output folder of a run: checkpoints during the run, and the result at the end.
 
-While a run goes on, `unfinished/` holds a checkpoint: the model, `run.json` with all that is needed to go on, and the
-forecasts so far in parts, one a checkpoint. `run.json` is replaced last and in one step, so that whenever a run is
-stopped there is one whole checkpoint; parts beyond it are made again. The report is made from them and takes nothing
-away; only when all of it is there is `unfinished/` removed, in one step as well. New files are written there and then
-moved to their place, so that nothing half written is ever seen.
+During a run, `unfinished/` has a checkpoint: the model, `run.json` with everything needed to resume, and the forecasts
+so far in parts, one per checkpoint. `run.json` is replaced last and atomically, so that there is one complete
+checkpoint whenever a run is stopped; parts after it are written again. The report is made from these files and does not
+change them. `unfinished/` is removed, atomically as well, after the report is complete. New files are written there and
+then moved to their place, so that no incomplete file is ever visible.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from regretless.evaluate.run.lock import Lock
 
 UNFINISHED, DONE = "unfinished", "unfinished.done"
 ROW_GROUP = 1 << 16
-FORMULA = "^[=+@\\t\\r\\n-]"  # what spreadsheets may take for a formula
+FORMULA = "^[=+@\\t\\r\\n-]"  # text that spreadsheets may interpret as a formula
 
 
 class Folder:
-    """Where a run writes. It is locked from the beginning."""
+    """The output folder of a run, locked while open."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -39,9 +39,9 @@ class Folder:
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock.take()
         try:
-            self._remove(self.path / DONE)  # of a run that was stopped at its very end
+            self._remove(self.path / DONE)  # left by a run that was stopped in `clear`
             if self.unfinished.is_symlink():
-                raise ValueError(f"{self.unfinished} is a symbolic link: remove it.")
+                raise ValueError(f"{self.unfinished} is a symbolic link, which is not followed: remove it.")
         except BaseException:
             self._lock.release()
             raise
@@ -52,8 +52,8 @@ class Folder:
         self._lock.release()
 
     def begin(self, progress: dict[str, Any]) -> None:
-        """An empty place, with a checkpoint before the first row."""
-        (self.unfinished / "run.json").unlink(missing_ok=True)  # first: without it there is nothing to go on from
+        """Start with an empty `unfinished/` and a checkpoint before the first row."""
+        (self.unfinished / "run.json").unlink(missing_ok=True)  # first: without it nothing can be resumed
         self._remove(self.unfinished)
         self.unfinished.mkdir()
         self._write_progress(progress, 0)
@@ -66,34 +66,34 @@ class Folder:
             shutil.rmtree(folder)
 
     def checkpoint(self) -> dict[str, Any] | None:
-        """What `run.json` says, if there is one."""
+        """The content of `run.json`, or None if there is none."""
         path = self.unfinished / "run.json"
         if not path.exists():
             return None
         try:
             return dict(json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError, RecursionError) as error:
-            raise ValueError(f"{path} is damaged ({error}): begin anew, without --resume.") from error
+            raise ValueError(f"{path} is damaged ({error}): start again without --resume.") from error
 
     def finished(self) -> dict[str, Any] | None:
-        """The summary of a run that has ended here, and after which none was begun."""
+        """The summary of the last run in this folder, or None if it has not finished."""
         path = self.path / "summary.json"
         if self.unfinished.exists() or not path.is_file():
             return None
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return found
 
-    # ------------------------------------------------------------------ while it goes on
+    # ------------------------------------------------------------------ during the run
 
     def add_forecasts(self, table: Any) -> None:
-        """Some rows of forecasts; they are written with the next checkpoint."""
+        """Add forecasts, which are written with the next checkpoint."""
         self._forecasts.append(table)
 
     def add_bad(self, bad: dict[str, Any], number: int) -> None:
-        """A row that was set aside, since the checkpoint of this number."""
+        """Add a quarantined row, found after the checkpoint of this number."""
         if self._bad is None:
             path = self._bad_lines(number + 1)
-            path.unlink(missing_ok=True)  # what was beyond the checkpoint is made again
+            path.unlink(missing_ok=True)  # rows after the checkpoint are written again
             self._bad = path.open("xb")
         self._bad.write(json.dumps(bad, ensure_ascii=False).encode("utf-8", errors="backslashreplace") + b"\n")
 
@@ -103,7 +103,7 @@ class Folder:
         self._bad = None
 
     def write_checkpoint(self, learner: Any, number: int, progress: dict[str, Any]) -> None:
-        """Everything up to now: the part, the model, and then the word that they are there."""
+        """Write a checkpoint: the part, the model, and last `run.json`, which makes it valid."""
         import pyarrow as pa
         from pyarrow import ipc
 
@@ -133,17 +133,17 @@ class Folder:
         return self.unfinished / f"bad-{number:06d}.jsonl"
 
     def model_at(self, number: int) -> Path:
-        """The model of a checkpoint."""
+        """The path of the model of a checkpoint."""
         return self._model(number)
 
     # ------------------------------------------------------------------ at the end
 
     def new_file(self, name: str) -> AbstractContextManager[BinaryIO]:
-        """A file of the report."""
+        """Open a file of the report for writing; it appears when it is complete."""
         return replacing(self.path / name, self.unfinished)
 
     def finish(self, number: int, columns: list[str], csv: bool, keep_bad: bool, escape_formulas: bool = False) -> None:
-        """Put the parts together: forecasts, the rows set aside, the model. What they are made of stays."""
+        """Write forecasts, quarantined rows and the model from their parts, which are kept."""
         import pyarrow as pa
         from pyarrow import ipc
 
@@ -162,13 +162,13 @@ class Folder:
             shutil.copyfileobj(model, end)
 
     def clear(self) -> None:
-        """The run is finished."""
+        """Remove `unfinished/`: the run is complete."""
         os.rename(self.unfinished, self.path / DONE)
         shutil.rmtree(self.path / DONE)
 
 
 def without_formulas(table: Any) -> Any:
-    """The table with an apostrophe before text that a spreadsheet would take for a formula."""
+    """The table with an apostrophe before text that a spreadsheet would interpret as a formula."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -181,7 +181,7 @@ def without_formulas(table: Any) -> Any:
 
 
 def _tables(parts: list[Path], schema: Any) -> Iterator[Any]:
-    """The parts one after another, each with the columns of the whole."""
+    """The parts in order, each with all columns of the result."""
     import pyarrow as pa
     from pyarrow import ipc
 
@@ -191,7 +191,7 @@ def _tables(parts: list[Path], schema: Any) -> Iterator[Any]:
 
 
 def _even(tables: Iterator[Any]) -> Iterator[Any]:
-    """The same rows in tables of one length: how often a run was interrupted does not show in its files."""
+    """The same rows in tables of equal length, so that interruptions do not change the output files."""
     import pyarrow as pa
 
     rest = None
@@ -205,7 +205,7 @@ def _even(tables: Iterator[Any]) -> Iterator[Any]:
 
 
 def writer(to: Any, schema: Any, csv: bool) -> Any:
-    """What writes tables of the schema to a file, by its path or open."""
+    """A writer of tables with this schema, to a path or an open file."""
     to = str(to) if isinstance(to, Path) else to
     if csv:
         from pyarrow.csv import CSVWriter
@@ -217,7 +217,7 @@ def writer(to: Any, schema: Any, csv: bool) -> Any:
 
 
 def _with_columns(table: Any, schema: Any) -> Any:
-    """The table with the columns of the whole: null for classes that were not known yet."""
+    """The table with all columns of the result; null for classes that were not known yet."""
     import pyarrow as pa
 
     columns = [

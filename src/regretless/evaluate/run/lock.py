@@ -1,4 +1,4 @@
-"""One run at a time in a folder."""
+"""A lock that allows one run per folder."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ else:
 
 
 class Lock:
-    """Held from `take` to `release`. The system gives up the lock of a process that dies, however it dies."""
+    """Held from `take` to `release`. The operating system releases the lock of a process that dies."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
         self._file: int | None = None
 
     def take(self) -> None:
-        """Refuses where another run has it."""
+        """Take the lock; an error if another run holds it."""
         while self._file is None:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
             try:
@@ -36,7 +36,7 @@ class Lock:
                     _take(file)
                 except OSError as error:
                     raise self._refusal(file, error) from error
-                if self._is_still_there(file):  # and not that of a run that has just ended and removed it
+                if self._is_still_there(file):  # and was not removed by a run that has just ended
                     self._file, file = file, -1
             finally:
                 if file >= 0:
@@ -46,11 +46,11 @@ class Lock:
 
     def _refusal(self, file: int, error: OSError) -> ValueError:
         if not isinstance(error, BlockingIOError | PermissionError):
-            return ValueError(f"{self.path} cannot be locked ({error}): choose a folder on another disk by --out.")
+            return ValueError(f"{self.path} cannot be locked ({error}): choose a folder on another disk with --out.")
         who = "" if sys.platform == "win32" else os.read(file, 20).decode("ascii", errors="replace").strip()
         process = f" (process {who})" if who.isdigit() else ""
         return ValueError(
-            f"another run{process} is writing to {self.path.parent}: wait for it, or choose another folder by --out."
+            f"another run{process} is writing to {self.path.parent}: wait for it, or choose another folder with --out."
         )
 
     def _is_still_there(self, file: int) -> bool:
@@ -60,11 +60,11 @@ class Lock:
             return False
 
     def release(self) -> None:
-        """Leaves no file behind."""
+        """Release the lock and remove its file."""
         if self._file is not None:
             try:
                 self.path.unlink(missing_ok=True)
-            except PermissionError:  # Windows removes no open file
+            except PermissionError:  # Windows does not remove open files
                 pass
             os.close(self._file)
             self._file = None

@@ -1,4 +1,4 @@
-"""The rows of a file, forecast by a model."""
+"""Forecasts of a saved model for the rows of a file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def predict_file(
     tell: Callable[[Progress], None],
     escape_formulas: bool = False,
 ) -> int:
-    """Write a forecast for every row to an open file, as CSV or Parquet; returns how many."""
+    """Write a forecast for every row to an open file, as CSV or Parquet; returns the number of rows."""
     learner = load(model)
     reading = read(data, None, format=format, columns=_columns(model, learner, data, format), bits=bits)
     rows, writing = 0, None
@@ -46,7 +46,7 @@ def predict_file(
 
 
 def _columns(model: Path, learner: Any, data: str, format: str | None) -> Any:
-    """What the columns are: as the run that made the model read them, else as the model itself knows them."""
+    """The kinds of the columns: from the summary of the model's run, else from the model itself."""
     beside = model.parent / "summary.json"
     if beside.exists():
         told = json.loads(beside.read_text(encoding="utf-8")).get("columns")
@@ -56,7 +56,7 @@ def _columns(model: Path, learner: Any, data: str, format: str | None) -> Any:
     names = getattr(learner, "feature_names_in_", None)
     if names is None:
         return None
-    # where no value was learned, the model ignores text and numbers alike
+    # a column without learned values is ignored by the model, text or numbers
     known = getattr(learner, "column_kinds_", ["number"] * len(names))
     kinds = [kind if kind == "number" else "category" for kind in known]
     return dict(zip(map(str, names), kinds, strict=True))

@@ -1,4 +1,4 @@
-"""What a run leaves to look at: summary, trace, pictures, and a page that shows them."""
+"""The report of a run: summary, trace, plots, and an HTML page that shows them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from regretless.evaluate.run.run import Run
 from regretless.evaluate.run.tables import lines_of
 from regretless.evaluate.trace import Interval, Rows, Trace
 
-WIDEST = 10_000  # columns of sparse rows, for comparators
-OF_WEIGHT_1 = "comparators are for rows of weight 1, all of them learned from, by a learner that began here"
-NOT_FROM_THE_START = "the model had learned other rows before, and its certificate and bound speak of all its rows"
-CURVE, END = 3_000_000, 60_000_000  # numbers: up to so many, comparators at every line of the trace, or at its end
+WIDEST = 10_000  # most columns of sparse rows for which comparators are computed
+OF_WEIGHT_1 = "comparators need rows of weight 1, no rows skipped by the learner, and a learner without earlier rows"
+NOT_FROM_THE_START = "the model had learned other rows before, and its certificate and bound cover all its rows"
+CURVE, END = 3_000_000, 60_000_000  # most numbers for comparators at every line of the trace, or only at its end
 
 
 def rows_again(run: Run) -> tuple[Any, Any, str]:
-    """All rows and labels of a run for its comparators, or why there are none."""
+    """All rows and labels of a run, for its comparators, or the reason why there are no comparators."""
     import numpy as np
     from scipy import sparse
 
@@ -44,28 +44,28 @@ def rows_again(run: Run) -> tuple[Any, Any, str]:
 
 
 def _no_comparator(run: Run) -> str:
-    """Why there is no comparator, if that is known without the rows; else nothing."""
+    """The reason why there is no comparator, if known without reading the rows; else an empty string."""
     settings, learner = run.settings, run.learner
     if learner.competes_with is None:
-        return f"{type(learner).__name__} competes with no fixed set"
+        return f"{type(learner).__name__} does not declare a fixed set of comparators"
     if len(getattr(learner, "classes_", (0, 1))) < 2:
-        return "all rows have the same label: with one class there is nothing to choose between"
+        return "all rows have the same label, and comparators need at least two classes"
     if settings.source == "-":
         return "standard input cannot be read a second time"
     if settings.weight is not None or run.bad_of_learner or Path(settings.model or "").is_file():
         return OF_WEIGHT_1
     rows, width = run.played.rows, _width(learner)
     if isinstance(run.columns, int) and run.columns > WIDEST:
-        return f"{run.columns:,} columns are too many for a second look"
+        return f"{run.columns:,} columns are too many to compute a comparator"
     if rows * width > END:
-        return f"{rows:,} rows of {width:,} numbers are too many for a second look"
+        return f"{rows:,} rows of {width:,} numbers are too many to compute a comparator"
     return ""
 
 
 def trace_of(run: Run) -> tuple[Trace, Interval | None, str]:
-    """The trace of the run, its regret at the end, and where that cannot be had the reason.
+    """The trace of the run, and its regret at the end, or the reason why it is not known.
 
-    The regret at every line of the trace is for shorter runs.
+    Only shorter runs have the regret at every line of the trace.
     """
     X, y, why = rows_again(run)
     if X is None:
@@ -77,12 +77,12 @@ def trace_of(run: Run) -> tuple[Trace, Interval | None, str]:
 
 
 def _width(learner: Any) -> int:
-    """Numbers that a row takes in the search for a comparator."""
+    """Numbers per row in the computation of a comparator."""
     return int(learner.n_features_in_) * max(len(getattr(learner, "classes_", ())) - 1, 1)
 
 
 def summary_of(run: Run, trace: Trace, regret: Interval | None, why: str) -> dict[str, Any]:
-    """The run in numbers. Times are not among them: equal runs have equal files."""
+    """The results of the run. They contain no times, so that equal runs write equal files."""
     last = trace.checkpoints[-1]
     document: dict[str, Any] = {
         "regretless": regretless.__version__,
@@ -124,7 +124,7 @@ def _plain(value: float) -> float | None:
 
 
 def write(run: Run) -> dict[str, Any]:
-    """All of the report; returns the summary."""
+    """Write the report; returns the summary."""
     trace, regret, why = trace_of(run)
     summary = summary_of(run, trace, regret, why)
     lines = io.StringIO()
@@ -141,7 +141,7 @@ def write(run: Run) -> dict[str, Any]:
 
 
 def write_pictures(run: Run, trace: Trace) -> list[str]:
-    """Regret and reliability, where there is something to show."""
+    """Plot the regret, and the reliability of probabilities; returns the file names."""
     from regretless.evaluate import plots
 
     drawn = {"regret.png": plots.regret(trace)}
@@ -160,32 +160,32 @@ td:first-child { color: #666 } img { max-width: 100% } code { background: #f3f3f
 """
 NAMES = {
     "rows": "rows",
-    "bad_rows": "bad rows, left out",
+    "bad_rows": "bad rows (skipped)",
     "features": "features",
     "classes": "classes",
-    "mean_log_loss": "log loss a row",
-    "error_rate": "errors",
+    "mean_log_loss": "log loss per row",
+    "error_rate": "error rate",
     "brier_score": "Brier score",
     "calibration_error": "calibration error",
     "mean_squared_error": "mean squared error",
     "mean_absolute_error": "mean absolute error",
     "competes_with": "competes with",
-    "total_loss": "loss in all",
-    "regret": "above the best in hindsight",
-    "no_regret_because": "because",
-    "regret_certificate": "above it at most, by certificate",
-    "regret_bound": "above it at most, by theorem",
+    "total_loss": "total loss",
+    "regret": "regret",
+    "no_regret_because": "no regret because",
+    "regret_certificate": "regret at most (certificate)",
+    "regret_bound": "regret at most (theorem)",
     "no_certificate_because": "no certificate because",
 }
 
 
 def shown(name: str, value: Any) -> str:
-    """A value of the summary, for people."""
+    """A value of the summary as text."""
     if value is None:
         return "not known"
     if name == "regret":
         low, high = value
-        if low is None or high is None:  # the comparator was not found to any precision
+        if low is None or high is None:  # the comparator's gap is infinite
             return "not known" if low is None else f"{low:.4g} or more"
         return f"{low:.4g}" if high - low <= 1e-3 * max(abs(high), 1.0) else f"{low:.4g} to {high:.4g}"
     if name == "error_rate":
@@ -196,12 +196,12 @@ def shown(name: str, value: Any) -> str:
 
 
 def entries(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a person would like to know of a run, line by line."""
+    """The lines of the page's table: names and values."""
     return [(title, shown(name, summary[name])) for name, title in NAMES.items() if name in summary]
 
 
 def page(summary: dict[str, Any], pictures: list[str], run: Run) -> str:
-    """The page, in HTML."""
+    """The report page, in HTML."""
     rows = "\n".join(f"<tr><td>{html.escape(a)}</td><td>{html.escape(b)}</td></tr>" for a, b in entries(summary))
     images = "\n".join(f'<p><img src="{name}" alt="{name.removesuffix(".png")}"></p>' for name in pictures)
     told = run.learner.report() if hasattr(run.learner, "report") else repr(run.learner)
@@ -214,10 +214,11 @@ def page(summary: dict[str, Any], pictures: list[str], run: Run) -> str:
 {rows}
 </table>
 {images}
-<p>Every row was forecast before its label was used. The best in hindsight is the best fixed model of the set that the
-learner competes with, chosen with all rows known; the certificate says how far above its loss the learner can be.</p>
+<p>Every row was forecast before its label was used. The regret is the learner's total loss minus that of the best fixed
+model in the set that the learner competes with, chosen with all rows known. The certificate is an upper bound on the
+regret.</p>
 <pre>{html.escape(told)}</pre>
-<p>Forecasts, trace and model are beside this page. <code>regretless predict model.npz DATA</code> forecasts other
-rows.</p>
+<p>Forecasts, trace and model are in the same folder as this page. <code>regretless predict model.npz DATA</code>
+forecasts other rows.</p>
 </body></html>
 """

@@ -1,4 +1,4 @@
-"""Blocks of a file as a learner takes them."""
+"""Blocks of a file in the input format of a learner."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from scipy import sparse
 
 from regretless.core.errors import BadRow
 
-LARGEST = 50_000_000  # numbers of a block that is made dense
+LARGEST = 50_000_000  # most numbers of a sparse block that is made dense
 
 
 def rows_for(learner: Any, X: Any) -> Any:
-    """The rows of a block: a table for learners that read tables, else an array or a CSR matrix of numbers."""
+    """The rows of a block: a table for learners that accept tables, else a numeric array or CSR matrix."""
     if learner.reads_tables:
         return X
     if sparse.issparse(X):
@@ -21,25 +21,25 @@ def rows_for(learner: Any, X: Any) -> Any:
             return X
         if X.shape[0] * X.shape[1] > LARGEST:
             raise ValueError(
-                f"{type(learner).__name__} takes no sparse rows, and {X.shape[1]} columns are too many to fill in: "
-                "choose OGD, LinearizedFTRL or Perceptron, or read fewer rows at a time."
+                f"{type(learner).__name__} does not accept sparse rows, and {X.shape[1]} columns are too many to make "
+                "dense: choose OGD, LinearizedFTRL or Perceptron, or read fewer rows at a time."
             )
         return X.toarray()
     words = [name for name in X.column_names if str(X.schema.field(name).type) != "double"]
     if words:
         raise ValueError(
-            f"{type(learner).__name__} takes numbers, and column {words[0]!r} holds categories: choose "
-            "OnlineLogisticRegression, which takes both, or leave the column out."
+            f"{type(learner).__name__} accepts only numbers, and column {words[0]!r} has categories: choose "
+            "OnlineLogisticRegression, which accepts both, or drop the column."
         )
     return np.column_stack([X[name].to_numpy() for name in X.column_names])
 
 
 def labels_for(learner: Any, y: Any) -> Any:
-    """Labels, or the numbers a regressor forecasts."""
+    """Labels for a classifier, float64 targets for a regressor."""
     from sklearn.base import is_regressor
 
     if not is_regressor(learner):
         return y
     if np.asarray(y).dtype.kind not in "iuf":
-        raise BadRow(f"{type(learner).__name__} forecasts numbers, and the target {y[0]!r} is none.")
+        raise BadRow(f"the target {y[0]!r} is not a number, as {type(learner).__name__} needs: choose a classifier.")
     return np.asarray(y, dtype=np.float64)

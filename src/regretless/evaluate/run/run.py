@@ -1,4 +1,4 @@
-"""One pass of a file through a learner, with checkpoints."""
+"""run: one pass of a learner over a file, with checkpoints."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from regretless.streams import BadLine, Reading, read
 from regretless.streams.witness import Seen, Witness
 
 DEFAULT = 'OnlineLogisticRegression(missing="mean")'
-WIDE = 1024  # columns of sparse rows, beyond which the default is
+WIDE = 1024  # sparse rows with more columns use the next default
 DEFAULT_OF_WIDE = "LinearizedFTRL()"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run is; one that goes on must be the same."""
+    """The settings of a run. A resumed run must have the same."""
 
     source: str
     target: str
-    model: str | None = None  # one that suits the rows
+    model: str | None = None  # None: chosen by the rows
     format: str | None = None
     on_bad: str = "error"
     weight: str | None = None
@@ -43,12 +43,12 @@ class Settings:
 
 
 class Interrupted(Exception):
-    """The run was asked to stop, and has left a checkpoint."""
+    """The run was stopped by a signal, and wrote a checkpoint."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What there is to say while a run goes on."""
+    """The progress of a run."""
 
     rows: int
     lines: int
@@ -57,7 +57,7 @@ class Progress:
 
 
 class Run:
-    """A file on its way through a learner."""
+    """One pass of a learner over a file, which can be interrupted and resumed."""
 
     def __init__(self, settings: Settings, folder: Folder, resume: bool = False) -> None:
         self.settings = settings
@@ -65,12 +65,12 @@ class Run:
         self.bad_of_learner = 0
         self._number = self._rows = self._lines = self._told = self._old_told = 0
         self._columns: Any = None
-        self.match: Match | None = None  # None until the first rows tell which learner suits them
+        self.match: Match | None = None  # None until the first rows determine the learner
         self._witness = Witness()
         found = self.folder.checkpoint() if resume else None
         if resume and found is None:
             raise ValueError(
-                f"there is nothing to resume in {folder.path}: no run was interrupted there. Leave out --resume."
+                f"there is nothing to resume in {folder.path}: no run was interrupted there. Omit --resume."
             )
         if found is None:
             if settings.model is not None:
@@ -86,13 +86,13 @@ class Run:
 
     @property
     def learner(self) -> Any:
-        """The learner, once it is known."""
+        """The learner; None until it is chosen."""
         return None if self.match is None else self.match.learner
 
     def read(
         self, skip: int = 0, tell: Callable[[BadLine], None] | None = None, witness: Witness | None = None
     ) -> Reading:
-        """The file, from a row on, as this run reads it; `tell` hears of bad lines, `witness` sees all."""
+        """Read the file from row `skip` on; `tell` is called for bad lines, and `witness` digests all that is read."""
         settings = self.settings
         reading = read(
             settings.source,
@@ -109,7 +109,7 @@ class Run:
         return reading
 
     def read_again(self) -> Reading:
-        """The whole file, held to what was read before."""
+        """Read the whole file again; an error if it has changed."""
         return self.read(witness=Witness(self._witness.seen()))
 
     @staticmethod
@@ -117,7 +117,7 @@ class Run:
         return load(text) if Path(text).is_file() else learner_of(text)
 
     def _default(self, X: Any) -> Any:
-        """The learner where none is named: for wide sparse rows one whose cost is that of the entries."""
+        """The default learner; for wide sparse rows, one whose cost grows with the stored entries only."""
         wide = not hasattr(X, "column_names") and X.shape[1] > WIDE
         return learner_of(DEFAULT_OF_WIDE if wide else DEFAULT)
 
@@ -132,11 +132,13 @@ class Run:
             score = found["match"]
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(
-                f"the checkpoint in {self.folder.unfinished} is of another version, or damaged ({error!r}): begin "
-                "anew, without --resume."
+                f"the checkpoint in {self.folder.unfinished} is damaged, or of another version ({error!r}): start "
+                "again without --resume."
             ) from error
         if size != size_of(self.settings.source):
-            raise ValueError(f"{self.settings.source} has changed since the run was interrupted: begin anew.")
+            raise ValueError(
+                f"{self.settings.source} has changed since the run was interrupted: start again without --resume."
+            )
         self._witness = Witness(seen)
         if self._number:
             self._begin(load(self.folder.model_at(self._number))).take_up(score)
@@ -147,14 +149,14 @@ class Run:
         for name, mine in asdict(self.settings).items():
             if mine != theirs.get(name):
                 raise ValueError(
-                    f"the run that was interrupted had {name}={theirs.get(name)!r} and not {mine!r}: give the same, "
-                    "or begin anew without --resume."
+                    f"the interrupted run had {name}={theirs.get(name)!r}, this one has {mine!r}: pass the same value, "
+                    "or start again without --resume."
                 )
 
     # ------------------------------------------------------------------ the pass
 
     def play(self, tell: Callable[[Progress], None] = lambda progress: None) -> None:
-        """Every row is forecast, then learned. A stop that is asked for leaves a checkpoint and is `Interrupted`."""
+        """Forecast and learn every row. On SIGINT or SIGTERM, writes a checkpoint and raises `Interrupted`."""
         since = self._rows
         with _asked_to_stop() as stop:
             for block in self.reading:
@@ -171,11 +173,11 @@ class Run:
                 if stop:
                     raise Interrupted
         if self.match is None or self.match.rows == 0:
-            raise BadRow(f"{self.settings.source} has no row to learn from ({self.bad_count} bad ones).")
+            raise BadRow(f"{self.settings.source} has no row to learn from ({self.bad_count} bad rows).")
         self._write_checkpoint()
 
     def _learn(self, match: Match, X: Any, y: Any, weight: Any, first: int) -> None:
-        """Learn some rows. If one of them is bad and may be left out, learn the halves, so that it is found."""
+        """Learn rows. If one is bad and bad rows are skipped, learn the two halves, which isolates it."""
         n = number_of_rows(X)
         match.player.declared = self._declared(y)
         try:
@@ -193,13 +195,13 @@ class Run:
         self.folder.add_forecasts(as_table(match, first, forecasts, targets, y))
 
     def _declared(self, y: Any) -> Any:
-        """The declared classes, with the type of the labels."""
+        """The declared classes, converted to the type of the labels."""
         classes = self.settings.classes
         return None if classes is None else [y.dtype.type(label) for label in classes]
 
     def _hear_of_bad_line(self, bad: BadLine) -> None:
         self._told += 1
-        if self._told > self._old_told:  # those before it were heard of before the run was interrupted
+        if self._told > self._old_told:  # the others were reported before the interruption
             self._set_aside(bad._asdict())
 
     def _set_aside(self, bad: dict[str, Any]) -> None:
@@ -208,7 +210,7 @@ class Run:
 
     @property
     def bad_count(self) -> int:
-        """Rows left out."""
+        """The number of rows skipped."""
         return max(self._told, self._old_told) + self.bad_of_learner
 
     def _write_checkpoint(self) -> None:
@@ -216,7 +218,7 @@ class Run:
         self.folder.write_checkpoint(self.learner, self._number, self._progress())
 
     def _progress(self) -> dict[str, Any]:
-        """All that is needed to go on, besides the model."""
+        """Everything needed to resume, except the model."""
         return {
             "settings": asdict(self.settings),
             "size": size_of(self.settings.source),
@@ -233,30 +235,30 @@ class Run:
 
     @property
     def played(self) -> Match:
-        """The match, once there is one."""
+        """The match; an error if no row was read."""
         if self.match is None:
-            raise ValueError("no row was read yet.")
+            raise ValueError("no row has been read yet: call play first.")
         return self.match
 
     @property
     def columns(self) -> Any:
-        """The kinds of the columns, or how many there are."""
+        """The kinds of the columns, or their number."""
         return self._columns
 
     def finish(self, csv: bool, escape_formulas: bool = False) -> None:
-        """Forecasts, rows set aside and the model, each in one file."""
+        """Write forecasts, quarantined rows and the model, one file each."""
         keep_bad = self.settings.on_bad == "quarantine"
         self.folder.finish(self._number, columns_of(self.played), csv, keep_bad, escape_formulas)
 
 
 def size_of(source: str) -> int | None:
-    """Bytes of a file, to notice at once that it is another one; what was read of it has a digest besides."""
+    """The size of a file, for a quick check that it has not changed; a digest checks the part that was read."""
     return None if source == "-" else Path(source).stat().st_size
 
 
 @contextmanager
 def stopping_at_once() -> Iterator[None]:
-    """Asked to stop, by Ctrl-C or SIGTERM, the program stops by a KeyboardInterrupt."""
+    """Raise KeyboardInterrupt on Ctrl-C and on SIGTERM."""
 
     def hear(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -277,7 +279,7 @@ def _hearing(hear: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 
 @contextmanager
 def _asked_to_stop() -> Iterator[list[int]]:
-    """A list that is empty until the program is asked to stop; asked twice, it stops at once."""
+    """A list that is empty until the first signal to stop; the second raises KeyboardInterrupt."""
     asked: list[int] = []
 
     def hear(number: int, frame: FrameType | None) -> None:

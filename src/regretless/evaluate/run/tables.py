@@ -1,4 +1,4 @@
-"""What a run writes down: forecasts and trace as tables."""
+"""Forecasts and trace of a run as tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def columns_of(match: Match) -> list[str]:
 
 
 def as_table(match: Match, first: int, forecasts: Array, targets: Array, y: Any) -> Any:
-    """Forecasts of some rows, as they are written down."""
+    """The table of forecasts of a block."""
     import pyarrow as pa
 
     columns: list[Any] = [np.arange(first, first + len(y)), pa.array(y.tolist())]
@@ -39,7 +39,7 @@ def as_table(match: Match, first: int, forecasts: Array, targets: Array, y: Any)
 
 
 def lines_of(trace: Trace) -> Iterator[list[Any]]:
-    """The trace as rows of a table, the header first; regret where it is known."""
+    """The trace as rows of a table, after a header; with the regret if it is known."""
     known = trace.stream is not None and trace.competition is not None
     names = [name for name in Checkpoint._fields if name != "seconds"]
     yield names + (["regret_low", "regret_high"] if known else [])

@@ -1,1 +1,1 @@
-"""Second-order learners: one quadratic machine (docs/architecture.md), five forecast rules."""
+"""Second-order learners: one sum of quadratics (docs/architecture.md), five forecast rules."""

@@ -1,4 +1,4 @@
-"""AIOLI: binary online logistic regression, improper, with logarithmic regret and no e^B."""
+"""AIOLI: improper binary online logistic regression with logarithmic regret, without a factor e^B."""
 
 from __future__ import annotations
 
@@ -54,49 +54,49 @@ LOG_2 = math.log(2.0)
 
 
 class AIOLIConstants(NamedTuple):
-    """The numbers that the kernels read."""
+    """The constants of the kernels."""
 
     radius: float
     regularization: float
-    code: int  # of the curvature's name
-    number: float  # the curvature itself, if it is given as a number
+    code: int  # the curvature rule
+    number: float  # the curvature, if it is given as a number
     feature_bound: float  # 0: each row uses its own norm
     virtual_weight: float
 
 
 class AIOLI(SurrogateClassifier):
-    r"""Binary online logistic regression that is almost as good as the best weights in a ball.
+    r"""Binary online logistic regression, almost as good as the best weights in a ball.
 
-    The forecast at x is the margin :math:`u = \theta \cdot x` of the minimiser of the quadratics of the past
-    plus *both* labels of x,
+    The forecast at x is the margin :math:`u = \theta \cdot x` of the minimiser of the quadratics of past rows plus the
+    losses of *both* labels of x,
 
     .. math:: \lambda |\theta|^2 + \sum_s q_s(\theta) + a\,[\ell(\theta \cdot x, +1) + \ell(\theta \cdot x, -1)],
 
     which is one scalar equation, :math:`u + a \tfrac q2 \tanh \tfrac u2 = m` with :math:`m = \bar\theta \cdot x`,
-    :math:`q = x^T A^{-1} x`. The virtual labels pull an uncertain forecast to the middle; this is what makes the
+    :math:`q = x^T A^{-1} x`. The virtual labels move an uncertain forecast towards probability 1/2, which makes the
     forecast improper and the regret small. A row costs one product with :math:`A^{-1}` and one rank-one update.
 
-    **Guarantee.** For every :math:`|\theta| \le B`, whatever the stream:
+    **Guarantee.** For every :math:`|\theta| \le B` and every stream:
     :math:`\lambda B^2 + a \frac{d}{2\kappa}\ln(1 + \frac{\kappa n R^2}{4 d\lambda})` (Theorem 1 of [AIOLI]_;
-    `regretless.bounds.aioli`), with R
-    the largest :math:`|x|`. `regret_certificate()` is the same promise evaluated on the rows that came.
+    `regretless.bounds.aioli`), with R the largest :math:`|x|`. `regret_certificate()` is the same guarantee, evaluated
+    on the actual rows.
 
     Parameters
     ----------
-    radius : B, the norm of the weights to compete with. No intercept is added: append a constant column.
+    radius : B, the largest norm of comparators. No intercept is added: append a constant column.
     regularization : lambda, the coefficient of :math:`|\theta|^2`; None means 1 / radius**2.
     curvature : kappa of the quadratics: "sharp", "gaf", "aioli", "folklore" or a number.
-    virtual_weight : a. 1 is the text's; 1/2 halves the worst-case bound (and is what FOLKLORE does at K = 2).
-    feature_bound : R. None lets each row use its own norm; a number is the papers' constant, and a row
-        beyond it is refused.
-    precision : "double", or "single" to store P, nearly all of the memory and of the work, in float32. Forecasts then
-        agree to about 1e-6, and the certificate is refused after a few hundred rows (docs/rounding.md).
+    virtual_weight : a. 1 is the paper's; 1/2 halves the worst-case bound (and is FOLKLORE with K = 2).
+    feature_bound : R. None means each row's own norm. A number is the papers' constant; a row with a larger norm is
+        rejected.
+    precision : "double", or "single" to store P in float32, which halves most of the memory and memory traffic.
+        Forecasts then agree to about 1e-6, and there is no certificate after a few hundred rows (docs/rounding.md).
 
     Attributes
     ----------
-    classes_ : the two labels; the margin is that of the second.
-    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, rows of weight not 1, loss, excess, largest
-        norm and scale).
+    classes_ : the two labels; a positive margin means the second.
+    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, rows of weight not 1, loss, excess, largest norm,
+        largest scale, sums for rounding).
 
     Examples
     --------
@@ -114,8 +114,7 @@ class AIOLI(SurrogateClassifier):
 
     References
     ----------
-    .. [AIOLI] Jézéquel, Gaillard and Rudi (2020), key `aioli` of REFERENCES.bib. Errata that matter here:
-    docs/errata.md.
+    .. [AIOLI] Jézéquel, Gaillard and Rudi (2020), key `aioli` of REFERENCES.bib. Errata: docs/errata.md.
     """
 
     binary_only = True
@@ -153,7 +152,7 @@ class AIOLI(SurrogateClassifier):
         return Competition("logistic", Ball(self._radius))
 
     def regret_bound(self, n: int | None = None) -> float:
-        """Theorem 1, with R the largest row so far (or `feature_bound`)."""
+        """The bound of Theorem 1, with R the largest norm so far (or `feature_bound`)."""
         return bounds.aioli(**self._theorem(n), virtual_weight=self._constants.virtual_weight)
 
     def _prepare(self, n_features: int, n_classes: int) -> AIOLIConstants:
@@ -166,14 +165,15 @@ class AIOLI(SurrogateClassifier):
         super()._begin(n_features)
         self._numbers = np.array([*self._constants, min(self._largest) ** 2])
 
-    # For one row Python is what takes time. A plain row (`is_plain_row`, without the call) is learned and forecast by
-    # one compiled call; what is not plain, or not good, goes the long way, which knows the errors. So does what has to
-    # wait for another thread: here is `turns.learns` and `turns.reads` without calls, for a learner that is free. One
-    # call is whole, so nothing has to be done about Ctrl-C.
+    # The cost of one row is mostly that of Python. A plain row (`is_plain_row`, written out) is learned and forecast by
+    # one compiled call; all other rows, and rows with errors, use the general methods, which raise the errors. So do
+    # calls that must wait for another thread: the code below is `turns.learns` and `turns.reads`, written out for a
+    # learner that no other thread uses. A compiled call is not interrupted by Ctrl-C, so nothing has to be undone.
+    # At d = 20 both methods are about five times as fast as the general ones.
 
     @takes_its_turn
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
-        """Learn from one row. (The first needs `classes`, unless a block has been learned before.)"""
+        """Learn from one row. The first call needs `classes`, unless a block has been learned before."""
         state: Any = self.__dict__.get("state_")
         if classes is None and state and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:
             P, w, tally = state
@@ -184,7 +184,7 @@ class AIOLI(SurrogateClassifier):
                     if writer.setdefault(WRITER, me) == me and not turn.readers:
                         if learn_row(P, w, tally, x, self._labels.code[y], self._numbers):
                             return
-                except (KeyError, TypeError):  # no class, or label probabilities
+                except (KeyError, TypeError):  # an unknown label, or label probabilities
                     pass
                 finally:
                     if writer and writer[WRITER] == me:
@@ -228,17 +228,18 @@ def forecast(m: float, q: float, a: float) -> tuple[float, float]:
 
 @inlined_kernel
 def log_loss(margin: float, T: float, y: float) -> float:
-    """The loss of a margin, T the tanh of its half, where the second class has probability y."""
+    """The log loss of a margin with T = tanh(margin/2), if the second class has probability y."""
     return max(margin, 0.0) - y * margin - math.log(0.5 + 0.5 * abs(T))
 
 
 @inlined_kernel
 def lengths(q: float, a: float, T: float, y: float, kappa: float, weight: float) -> tuple[float, float, float, float]:
-    """The quadratic at the forecast, T the tanh of half its margin: its curvature c, how far w goes along v, the growth
-    of the excess, and the size of the terms of that, which their rounding goes by.
+    """The quadratic at the forecast with T = tanh(margin/2).
 
-    The machine in scalars: p = (1 + T) / 2, p (1 - p) = (1 - T^2) / 4, and e = (forecast margin) - m = -a q T / 2. (The
-    text's b += (eta g.theta - 1) g is twice what its equation (5) gives: docs/errata.md.)
+    Returns its curvature c, the step of w along v, the growth of the excess, and the sum of the absolute terms of this
+    growth, which bounds their rounding. It is `surrogate.weigh` in scalars: p = (1 + T) / 2, p (1 - p) = (1 - T^2) / 4,
+    and e = (forecast margin) - m = -a q T / 2. (The paper's b += (eta g.theta - 1) g is twice what its equation (5)
+    gives: docs/errata.md.)
     """
     c = 0.25 * weight * kappa * (1.0 - T * T)
     g = weight * (0.5 * T + (0.5 - y))
@@ -251,7 +252,7 @@ def lengths(q: float, a: float, T: float, y: float, kappa: float, weight: float)
 
 @inlined_kernel
 def move(w: Array, v: Array, u: Array, q: float, c: float, step: float) -> None:
-    """w += step v, and u is what P is to be folded with."""
+    """w += step v; u is set to the pending update of P."""
     grown = 1.0 + c * q
     root = math.sqrt(c / grown)
     for i in range(w.size):
@@ -261,7 +262,7 @@ def move(w: Array, v: Array, u: Array, q: float, c: float, step: float) -> None:
 
 @kernel
 def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> None:
-    """The game over a block: forecast, see the label, lose, update."""
+    """Play a block: forecast, see the label, compute the loss, update."""
     P, _, tally = state
     done = 0
     if tally[ROOT] == 0.0:
@@ -285,7 +286,7 @@ def run_rows(
     four: Four | None,
     out: Array,
 ) -> int:
-    """The rows as far as P has digits for them; returns how many. `four`: see `fold_row`."""
+    """Play rows until P has too few digits; returns the number of rows played. For `four` see `fold_row`."""
     P, w, tally = state
     a, per_square = constants.virtual_weight, 1.0 / constants.regularization
     v, u, most = np.empty(w.size), np.zeros(w.size), most_mass(P)
@@ -293,7 +294,7 @@ def run_rows(
     done = X.shape[0]
     for t in range(X.shape[0]):
         m, square = fold_row(P, four, u, w, X, t, v)
-        tanh = tanh_of_half(m)  # here, so that the processor is done with it when v is there
+        tanh = tanh_of_half(m)  # here, so that the processor computes it while it waits for v
         q = look_one(v, X, t)
         margin, T = solve_margin(m, tanh, 0.5 * a * q)
         size = math.sqrt(square)
@@ -324,7 +325,7 @@ def run_rows(
 def run_by_root(
     state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array
 ) -> None:
-    """The same once P's array holds a root S of it."""
+    """Play a block when P's array holds a root S."""
     S, w, tally = state
     a, lam = constants.virtual_weight, constants.regularization
     f = np.empty(w.size)
@@ -349,9 +350,9 @@ def run_by_root(
 
 @kernel
 def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> int:
-    """The same in coefficients of a panel's rows; returns the number of rows that P has digits for.
+    """Play a panel in coefficients of its rows; returns the number of rows for which P has enough digits.
 
-    The loop is written out here, in `run_by_root` and for one row in `learn_row`: one function with all these arrays,
+    The loop is repeated here, in `run_by_root` and, for one row, in `learn_row`: a shared function of all these arrays,
     inlined or called, makes `run_rows` a quarter slower at d = 20.
     """
     a, lam = constants.virtual_weight, constants.regularization
@@ -392,15 +393,17 @@ def forecast_block(state: SurrogateState, X: Array, constants: AIOLIConstants, o
         out[t, 1] = 0.5 * margin
 
 
-# One row by one call from Python, which costs about 80 ns for each of its arguments: so `numbers` is one array, the
-# learner's constants and the largest |x|^2, and what can be made here is made here.
+# Functions for one row, called from Python. Each argument of a call costs about 80 ns, so `numbers` has the learner's
+# constants and the largest |x|^2 in one array, and workspaces are allocated here.
 RADIUS, LAM, CODE, NUMBER, BOUND, VIRTUAL, LARGEST = range(7)
 
 
 @kernel
 def learn_row(P: Array, w: Array, tally: Array, x: Array, y: int, numbers: Array) -> bool:
-    """`run` over a row of label y; False, with nothing done, if it is of another length, not finite or too large, or if
-    P has too few digits for it.
+    """`run` for one row with label y.
+
+    Returns False, without any change, if the row has a wrong length, is not finite or too large, or if P has too few
+    digits for it.
     """
     if x.size != w.size or tally[ROOT] != 0.0:
         return False
@@ -429,7 +432,7 @@ def learn_row(P: Array, w: Array, tally: Array, x: Array, y: int, numbers: Array
 
 @kernel
 def forecast_row(P: Array, w: Array, tally: Array, x: Array, numbers: Array, out: Array) -> bool:
-    """The probabilities of a row; False if it is of another length, not finite or too large."""
+    """The probabilities of a row; returns False if it has a wrong length, is not finite or too large."""
     if x.size != w.size:
         return False
     v = np.empty(w.size)

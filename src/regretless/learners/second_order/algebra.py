@@ -1,6 +1,6 @@
-"""The K x K algebra of one row: the softmax's Hessian, and the small factorisations.
+"""The K x K algebra of one row: the Hessian of the softmax, and small factorisations.
 
-None of it touches the (K-1) d weights, so none of it counts in what a row costs for large d.
+It does not involve the (K-1) d weights, so its cost per row is negligible for large d.
 """
 
 from __future__ import annotations
@@ -126,11 +126,11 @@ def congruence(L: Array, Q: Array, scale: float, LQ: Array, M: Array) -> None:
 
 
 class Work(NamedTuple):
-    """Room for the K x K algebra of one row, allocated once a block."""
+    """Workspace for the K x K algebra of one row, allocated once per block."""
 
     m: Array  # the leader's logits
-    e: Array  # how far from m the quadratic is taken
-    z: Array  # where it is taken
+    e: Array  # z - m
+    z: Array  # the point of the quadratic
     p: Array  # softmax(z)
     Q: Array  # uncertainty of the logits
     S: Array  # a second (K, K) matrix
@@ -138,12 +138,12 @@ class Work(NamedTuple):
     LQ: Array  # (r, K)
     M: Array  # (r, r)
     small: Array  # (r,)
-    vectors: Array  # six more of K numbers
+    vectors: Array  # (6, K), scratch
 
 
 @kernel
 def workspace(K: int) -> Work:
-    """Room for K classes."""
+    """Allocate the workspace for K classes."""
     r = K - 1
     return Work(
         np.empty(K),

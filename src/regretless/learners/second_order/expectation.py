@@ -1,15 +1,15 @@
 r"""Gaussian expectations of the softmax: GAF's forecast
 :math:`p = E\,\mathrm{softmax}(\omega),\ \omega \sim N(m, \Sigma)`.
 
-Two classes are one integral, :math:`E\,\sigma(\mu + s t)` with t standard normal, and three classes are two.
-Both are done by the trapezoidal rule, which converges geometrically for analytic integrands on the line:
-its error is :math:`e^{-2\pi y/h}` for step h and a strip of half-width y free of poles. The sigmoid has its poles at
-:math:`\pm i\pi`, so in t the strip is :math:`\pi/s` and narrow when s is large (this is where Gauss-Hermite
-fails); after integrating by parts,
+Two classes need one integral, :math:`E\,\sigma(\mu + s t)` with t standard normal, and three classes a double
+integral. Both use the trapezoidal rule, which converges geometrically for analytic integrands on the line: its error is
+:math:`e^{-2\pi y/h}` for step h and a strip of half-width y without poles. The nearest poles of the sigmoid are
+:math:`\pm i\pi`, so in t the half-width is :math:`\pi/s`, which is small for large s (where Gauss-Hermite quadrature
+fails). After integration by parts,
 
 .. math:: E\,\sigma(\mu + s t) = \int \sigma'(v)\, \Phi((\mu - v)/s)\, dv,
 
-it is :math:`\pi` for every s. More classes are averaged over points.
+it is :math:`\pi` for every s. For more classes the softmax is averaged over points.
 
 All functions return *logarithms* of probabilities: a class of probability 1e-5000 still has a finite loss.
 """
@@ -30,20 +30,20 @@ from regretless.learners.second_order.smoothed_sigmoid import Smoother, log_norm
 
 ROOT2 = math.sqrt(2.0)
 ROOT2PI = math.sqrt(2.0 * math.pi)
-GRID = 2000.0  # quarter of the nodes up to which a grid is quicker than a line
+GRID = 2000.0  # a quarter of the number of nodes up to which a grid is faster than a line
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
-REACH = 8.0  # deviations on either side of a peak: beyond, e^{-32} of it is left
-NOTHING = -30.0  # a panel whose logarithm is below this, relative to the peak, is left out
-LIKELY = -9.0  # where the logarithm of the integrand is larger than this, it need not be taken
+REACH = 8.0  # standard deviations on either side of a peak; beyond it the integrand is below e^{-32} of the peak
+NOTHING = -30.0  # panels whose logarithm, relative to the peak, is below this are skipped
+LIKELY = -9.0  # if the logarithm of the peak is larger than this, logarithms are not needed
 
-# The double-exponential rule on the unit interval, at steps 1/2, 1/4, 1/8 and 1/16, each with the nodes that the one
-# before lacks: the distance of a node from the nearer end, which both halves share, and its weight at step 1.
+# The double-exponential rule on the unit interval, for steps 1/2, 1/4, 1/8 and 1/16; each step adds nodes to those of
+# the previous one. For each node: its distance from the nearer end (the rule is symmetric), and its weight at step 1.
 _LEVELS = [np.arange(6) / 2.0, np.arange(1, 12, 2) / 4.0, np.arange(1, 24, 2) / 8.0, np.arange(1, 48, 2) / 16.0]
 _AT = np.concatenate(_LEVELS)
 LAST = np.cumsum([len(level) for level in _LEVELS])
 FROM_END = 1.0 / (1.0 + np.exp(math.pi * np.sinh(_AT)))
 SHARE = 0.25 * math.pi * np.cosh(_AT) / np.cosh(0.5 * math.pi * np.sinh(_AT)) ** 2
-SHARE[0] *= 0.5  # the middle, which both halves have
+SHARE[0] *= 0.5  # the middle node belongs to both halves
 
 
 @kernel
@@ -66,17 +66,17 @@ def mean_sigmoid(mu: float, s: float) -> float:
 
 @kernel
 def log_mean_sigmoid(mu: float, s: float) -> float:
-    """log E sigmoid(mu + s t) for mu <= 0, to relative precision in the tail too.
+    """log E sigmoid(mu + s t) for mu <= 0; the expectation has relative precision in the tail too.
 
-    Tilting, E sigmoid(U) = exp(mu + s^2/2) E sigmoid(-U') with U' ~ N(mu + s^2, s^2), turns the far tail
-    mu <= -s^2 into the middle. Between, where the Gaussian itself is the tail, its own logarithm leads.
+    Tilting, E sigmoid(U) = exp(mu + s^2/2) E sigmoid(-U') with U' ~ N(mu + s^2, s^2), maps the far tail mu <= -s^2 to
+    the centre. In between, where the tail is Gaussian, all terms are relative to the Gaussian's tail.
     """
     if mu <= -s * s:
         return mu + 0.5 * s * s + math.log(mean_sigmoid(-(mu + s * s), s))
     p = mean_sigmoid(mu, s)
     if p > 1e-9:
         return math.log(p)
-    # here s > 1: sum sigma'(v) Phi((mu - v)/s) again, each term relative to Phi(mu/s), down to where both die
+    # here s > 1: the same sum of sigma'(v) Phi((mu - v)/s), relative to Phi(mu/s), until both factors are negligible
     theta = -mu / (s * s)
     reach = min(40.0 / (1.0 - theta + 1e-3), 9.0 * s + 40.0)
     lead = log_normal_cdf(mu / s)
@@ -185,7 +185,7 @@ def three_classes(m: Array, Sigma: Array, H: Array, log_p: Array) -> None:
     middle = 0.5 * (xx + yy)
     spread = math.hypot(0.5 * (xx - yy), xy)
     s1 = math.sqrt(max(0.0, middle + spread))
-    # the small eigenvalue as determinant over the large one: the difference middle - spread would cancel
+    # the small eigenvalue is the determinant over the large one: the difference middle - spread would cancel
     large = middle + spread
     s2 = math.sqrt(max(0.0, (xx / large) * yy - (xy / large) * xy)) if s1 > 0.0 else 0.0
     C = np.empty((3, 2))
@@ -202,7 +202,7 @@ def three_classes(m: Array, Sigma: Array, H: Array, log_p: Array) -> None:
 
 @kernel
 def grid_step(width: float) -> float:
-    """A trapezoidal step for which both the Gaussian and a pole at distance pi/width cost less than 1e-10."""
+    """A trapezoidal step for which the Gaussian and a pole at distance pi/width each add an error below 1e-10."""
     return min(0.65, 0.65 / max(width, 1e-300))
 
 
@@ -210,8 +210,8 @@ def grid_step(width: float) -> float:
 def on_a_grid(m: Array, C: Array, h1: float, h2: float, n1: int, n2: int, log_p: Array) -> None:
     """Three classes with moderate variance: the trapezoidal rule in both directions.
 
-    exp(z) at a node is a product of one factor per direction, so a node costs a division and no exponential.
-    The factor exp(m) stays outside: the sum of a rare class keeps its relative precision.
+    exp(z) at a node is a product of one factor per direction, so that a node needs one exponential and one division.
+    The factor exp(m) is outside of the sums, so that the sum of a rare class has relative precision.
     """
     across = np.empty((3, 2 * n2 + 1))
     for j in range(2 * n2 + 1):
@@ -251,7 +251,7 @@ def normalise(log_p: Array) -> None:
 
 @kernel
 def along_a_line(m: Array, C: Array, log_p: Array) -> None:
-    """Three classes with large variance: two of them by themselves, and the likeliest by what they leave."""
+    """Three classes with large variance: the two less likely ones by integrals, the likeliest as the complement."""
     likeliest = 0
     for k in range(1, 3):
         if m[k] > m[likeliest]:
@@ -274,10 +274,10 @@ def log_against_two(k: int, m: Array, C: Array) -> float:
 
     With w the difference of the other two logits and u the logit of k above their mean,
     p_k = E sigmoid(u - log 2 cosh(w/2)). Given w, u is Gaussian: the inner integral is a smoothed sigmoid. The outer
-    integrand in w bends only at w = 0 and where its argument crosses 0, as sharply as the variances are
-    large: those places are made end points of panels, where the double-exponential rule crowds its nodes. It is
-    log-concave, and falls on both sides of its peak like a Gaussian or faster: for a rare class the panels are about
-    that peak, and everything is relative to it.
+    integrand in w bends only at w = 0 and where its argument crosses 0, the more sharply the larger the variances.
+    These points are end points of panels, where the double-exponential rule has most of its nodes. The integrand is
+    log-concave, and falls on both sides of its peak like a Gaussian or faster: for a rare class the panels are placed
+    around the peak, and all values are relative to it.
     """
     i, j = (k + 1) % 3, (k + 2) % 3
     u0 = m[k] - 0.5 * (m[i] + m[j])
@@ -290,10 +290,10 @@ def log_against_two(k: int, m: Array, C: Array) -> float:
     tau = math.hypot(cu1, cu2)
     if sw > 0.0:
         slope = cu1 * (cw1 / sw) + cu2 * (cw2 / sw)  # of u in the standardised w
-        tau = abs(cu1 * (cw2 / sw) - cu2 * (cw1 / sw))  # what is left of u's deviation
+        tau = abs(cu1 * (cw2 / sw) - cu2 * (cw1 / sw))  # the rest of u's standard deviation
     line = Line(u0, w0, slope, sw, smoother(tau))
-    # the panels end where w = 0, and where u0 + slope t - |w|/2 = 0 on either side; and at the peak, which for large
-    # variances is near one of these, and sharper than the search for it is
+    # panels end where w = 0, where u0 + slope t - |w|/2 = 0 on either side, and at the peak, which for large variances
+    # is near one of these points and narrower than the tolerance of the search
     peak = find_peak(line)
     ends = np.full(6, peak)
     if sw > 0.0:
@@ -316,7 +316,7 @@ def log_against_two(k: int, m: Array, C: Array) -> float:
         nearer = ends[e + 1] if ends[e + 1] <= peak else ends[e]
         if ends[e + 1] > ends[e] and log_integrand(line, nearer) - top > NOTHING:
             p += outer_panel(ends[e], ends[e + 1], line, top)
-    # Jensen: log E softmax_k >= m_k - log sum exp(m + variance/2): a floor where p is lost to rounding
+    # Jensen: log E softmax_k >= m_k - log sum exp(m + variance/2): a lower bound, in case p is lost to rounding
     high = -np.inf
     for a in range(3):
         high = max(high, m[a] + 0.5 * (C[a, 0] ** 2 + C[a, 1] ** 2))
@@ -331,7 +331,7 @@ class Line(NamedTuple):
     w0: float
     slope: float
     sw: float
-    smoother: Smoother  # for what is left of the deviation of u
+    smoother: Smoother  # for the rest of the standard deviation of u
 
 
 @kernel
@@ -344,14 +344,14 @@ def argument(line: Line, t: float) -> float:
 
 @kernel
 def log_integrand(line: Line, t: float) -> float:
-    """What is integrated over t, less the constant."""
+    """The logarithm of the integrand at t, without its constant."""
     return log_smoothed(argument(line, t), line.smoother) - 0.5 * t * t
 
 
 @kernel
 def find_peak(line: Line) -> float:
-    """Where the logarithm of the integrand, which is concave, is largest, to 0.1: by golden section."""
-    # at the peak t is the slope of the rest
+    """The maximum of the integrand's logarithm, which is concave, to 0.1, by golden-section search."""
+    # at the peak, t is the slope of the other terms
     far = abs(line.slope) + 0.5 * line.sw
     far = min(far, math.sqrt(-2.0 * min(log_integrand(line, 0.0), 0.0)))
     lower, upper = -far, far
@@ -374,9 +374,9 @@ def find_peak(line: Line) -> float:
 
 @kernel
 def outer_panel(lower: float, upper: float, line: Line, top: float) -> float:
-    """The double-exponential rule on a panel, for the integrand over exp(top).
+    """The double-exponential rule on a panel, for the integrand divided by exp(top).
 
-    Halving the step squares the error: where it was small, the next step is the last.
+    Halving the step squares the error, so the rule ends once a halving changes little.
     """
     width = upper - lower
     total, before, step, first = 0.0, 0.0, 0.5, 0
@@ -407,13 +407,13 @@ def scramble(x: int) -> int:
 
 @kernel
 def uniform(seed: int, round_: int, draw: int) -> float:
-    """A number in (0, 1) that depends on its three arguments alone: there is no generator to save."""
+    """A number in (0, 1) that depends only on its three arguments, so that there is no generator to save."""
     return (scramble(scramble(scramble(seed + 1) + round_) + draw) + 0.5) / 4294967296.0
 
 
 @kernel
 def fresh_points(seed: int, round_: int, points: Array) -> None:
-    """Standard normal draws of one round, by Box and Muller."""
+    """Standard normal draws of one round, by the Box-Muller transform."""
     n, r = points.shape
     for i in range(n):
         for j in range(r):
@@ -423,7 +423,7 @@ def fresh_points(seed: int, round_: int, points: Array) -> None:
 
 
 def sobol_points(n_samples: int, dimension: int, seed: int) -> Array:
-    """Scrambled Sobol points, normal by inversion: the same for all rounds."""
+    """Scrambled Sobol points, made normal by inversion; the same for all rounds."""
     sampler = qmc.Sobol(dimension, scramble=True, rng=np.random.default_rng(seed))
     exponent = math.ceil(math.log2(n_samples))
     cube = sampler.random_base2(exponent)[:n_samples]

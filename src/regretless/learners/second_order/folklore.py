@@ -1,4 +1,4 @@
-"""FOLKLORE: multiclass online logistic regression, improper, soft labels included."""
+"""FOLKLORE: improper multiclass online logistic regression, also with soft labels."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from regretless.theory.domains import Competition, RowBall
 
 
 class FOLKLORE(SurrogateClassifier):
-    r"""Multiclass online logistic regression that is almost as good as the best weights, one bounded row a class.
+    r"""Multiclass online logistic regression, almost as good as the best weights with one bounded row per class.
 
-    With :math:`m = \bar W x` the forecast of the minimiser of the quadratics of the past and
-    :math:`Q = (I \otimes x)^T A^{-1} (I \otimes x)` its uncertainty at x, the logits forecast solve
+    With :math:`m = \bar W x` the forecast of the minimiser of the quadratics of past rows, and
+    :math:`Q = (I \otimes x)^T A^{-1} (I \otimes x)` its uncertainty at x, the forecast logits z solve
 
     .. math:: z = m + \tfrac14 \mathrm{diag}(Q) - \tfrac12 Q\,\mathrm{softmax}(z),
 
-    K equations with one solution. Everything is kept in (K-1) d coordinates: a row costs one product and one
-    rank-(K-1) update of that size.
+    K equations with a unique solution. The state has (K-1) d coordinates: a row costs one product and one rank-(K-1)
+    update of that size.
 
     **Guarantee.** For every W whose rows have norm at most B:
     :math:`\lambda K B^2 + \frac{(K-1)d}{4\kappa} \ln(1 + 2\kappa n R^2/\lambda)` if
     :math:`\kappa R^2 \le \lambda/2` (Theorem 3 of [FOLKLORE]_
-    with its lost factor 1/4 restored; `regretless.bounds.folklore`).
+    with the missing factor 1/4 restored; `regretless.bounds.folklore`).
 
     Parameters
     ----------
-    radius : B, the largest norm of a class's row of weights. No intercept is added: append a constant column.
+    radius : B, the largest norm of a comparator's row of weights. No intercept is added: append a constant column.
     regularization : lambda, the coefficient of :math:`|W|^2`; None means 2 R / radius with R = `feature_bound`, or 1.
-    curvature : kappa of the quadratics: "sharp", "gaf", "aioli" (two classes), "folklore" (the text's, which is
+    curvature : kappa of the quadratics: "sharp", "gaf", "aioli" (two classes), "folklore" (the paper's, which is
         false: no certificate) or a number.
-    feature_bound : R. None lets each row use its own norm; a row beyond a given one is refused.
-    precision : "double", or "single" to store P, nearly all of the memory and of the work, in float32. Forecasts then
-        agree to about 1e-6, and the certificate is refused after a few hundred rows (docs/rounding.md).
+    feature_bound : R. None means each row's own norm. A row with a larger norm than a given R is rejected.
+    precision : "double", or "single" to store P in float32, which halves most of the memory and memory traffic.
+        Forecasts then agree to about 1e-6, and there is no certificate after a few hundred rows (docs/rounding.md).
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of probabilities.
-    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, rows of weight not 1, loss, excess, largest
-        norm and scale).
+    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, rows of weight not 1, loss, excess, largest norm,
+        largest scale, sums for rounding).
 
     Examples
     --------
@@ -58,8 +58,7 @@ class FOLKLORE(SurrogateClassifier):
 
     References
     ----------
-    .. [FOLKLORE] Agarwal, Kale and Zimmert (2022), key `folklore` of REFERENCES.bib. Errata that matter here:
-    docs/errata.md.
+    .. [FOLKLORE] Agarwal, Kale and Zimmert (2022), key `folklore` of REFERENCES.bib. Errata: docs/errata.md.
     """
 
     _constants: MulticlassConstants
@@ -91,7 +90,7 @@ class FOLKLORE(SurrogateClassifier):
         return Competition("softmax", RowBall(self._radius))
 
     def regret_bound(self, n: int | None = None) -> float:
-        """Theorem 3 corrected, with R the largest row so far (or `feature_bound`)."""
+        """The bound of Theorem 3, corrected, with R the largest norm so far (or `feature_bound`)."""
         return bounds.folklore(**self._theorem(n), n_classes=self._n_classes)
 
     def _prepare(self, n_features: int, n_classes: int) -> MulticlassConstants:

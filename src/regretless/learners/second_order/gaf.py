@@ -35,42 +35,41 @@ METHODS = {"quadrature": QUADRATURE, "sobol": SOBOL, "monte-carlo": MONTE_CARLO}
 class GAF(SurrogateClassifier):
     r"""Multiclass online logistic regression by aggregation: the softmax averaged over a Gaussian posterior.
 
-    The quadratics of the past make a Gaussian over weights; the forecast is the mean of the softmax under it,
+    The quadratics of past rows define a Gaussian over weights. The forecast is the mean of the softmax under it,
 
     .. math:: p = E\,\mathrm{softmax}(\omega), \quad \omega \sim N(m, Q/2), \quad
               m = \bar W x, \ Q = (I \otimes x)^T A^{-1} (I \otimes x),
 
-    and the quadratic of a row is taken where the leader stands *after* its label,
+    and the quadratic of a row is taken at the leader's logits *after* its label,
     :math:`z = m - \tfrac12 Q (\mathrm{softmax}(z) - y)`, with :math:`\beta = 2\kappa`.
 
     **Guarantee.** For every :math:`|W|_F \le B`, if :math:`\lambda \ge 4 R^2 \max(4, dK)`: Theorem 1 of [GAF]_
     (`regretless.bounds.gaf`).
-    `regret_certificate()` needs no such assumption, and holds whatever the expectation was computed with.
+    `regret_certificate()` needs no such assumption, and holds for every method of computing the expectation.
 
     Parameters
     ----------
-    radius : B, the Frobenius norm of the weights to compete with. No intercept is added: append a constant column.
+    radius : B, the largest Frobenius norm of comparators. No intercept is added: append a constant column.
     regularization : lambda, the coefficient of :math:`|W|^2`.
     curvature : kappa of the quadratics: "sharp", "gaf", "aioli" (two classes), "folklore" (no proof) or a number.
     expectation : "quadrature" (two or three classes: exact to 1e-10 and 1e-8), "sobol" (the same scrambled Sobol
-        points every round), "monte-carlo" (the text's: fresh draws every round), or "auto": quadrature where
-        there is one, else sobol. Quadrature of three classes costs about ten times as much for features so large that
-        the logits' deviations are beyond 5 or so.
-    n_samples : points or draws a round.
-    smoothing : mu of (1 - mu) p + mu / K, or "theory": the text's (K ln(n/delta) / n_samples)^(1/3), delta =
-        1/n, at most
-        1/2, which needs `horizon`.
-    horizon : n, the number of rows to come; read by smoothing="theory" alone.
-    random_state : seed of the points. Draws depend on it and on the round, so there is no generator to save.
-    feature_bound : R. None lets each row use its own norm; a row beyond a given one is refused.
-    precision : "double", or "single" to store P, nearly all of the memory and of the work, in float32. Forecasts then
-        agree to about 1e-6, and the certificate is refused after a few hundred rows (docs/rounding.md).
+        points every round), "monte-carlo" (as in the paper: new draws every round), or "auto": quadrature for two or
+        three classes, else sobol. Quadrature of three classes costs about ten times as much for features so large that
+        the standard deviations of logits exceed 5 or so.
+    n_samples : points or draws per round.
+    smoothing : mu of (1 - mu) p + mu / K, or "theory": the paper's (K ln(n/delta) / n_samples)^(1/3), delta = 1/n, at
+        most 1/2, which needs `horizon`.
+    horizon : n, the expected number of rows; only used by smoothing="theory".
+    random_state : seed of the points. Draws depend only on it and on the round, so there is no generator to save.
+    feature_bound : R. None means each row's own norm. A row with a larger norm than a given R is rejected.
+    precision : "double", or "single" to store P in float32, which halves most of the memory and memory traffic.
+        Forecasts then agree to about 1e-6, and there is no certificate after a few hundred rows (docs/rounding.md).
 
     Attributes
     ----------
     classes_ : the labels, in the order of the columns of probabilities.
-    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, rows of weight not 1, loss, excess, largest
-        norm and scale).
+    state_ : `P` (the inverse of A), `w` (the leader), `tally` (rows, rows of weight not 1, loss, excess, largest norm,
+        largest scale, sums for rounding).
 
     Examples
     --------
@@ -85,7 +84,7 @@ class GAF(SurrogateClassifier):
 
     References
     ----------
-    .. [GAF] Jézéquel, Gaillard and Rudi (2021), key `gaf` of REFERENCES.bib. Errata that matter here: docs/errata.md.
+    .. [GAF] Jézéquel, Gaillard and Rudi (2021), key `gaf` of REFERENCES.bib. Errata: docs/errata.md.
     """
 
     _constants: MulticlassConstants
@@ -124,14 +123,14 @@ class GAF(SurrogateClassifier):
         return Competition("softmax", Ball(self._radius))
 
     def regret_bound(self, n: int | None = None) -> float:
-        """Theorem 1, with R the largest row so far (or `feature_bound`); for exact expectations."""
+        """The bound of Theorem 1, with R the largest norm so far (or `feature_bound`); for exact expectations."""
         theorem, sampling = self._theorem(n), self._constants.sampling
         assert sampling is not None
         if sampling.method != QUADRATURE:
             raise NoBound(
-                "the theorem is about exact expectations; with independent samples the text's Proposition 3 holds with "
+                "the theorem needs exact expectations. For independent samples the paper's Proposition 3 holds with "
                 "high probability (regretless.bounds.gaf_sampled). "
-                'expectation="quadrature" is exact for two and three classes.'
+                'For two and three classes use expectation="quadrature", which is exact.'
             )
         return bounds.gaf(**theorem, n_classes=self._n_classes, smoothing=sampling.mu)
 
@@ -147,10 +146,10 @@ class GAF(SurrogateClassifier):
             raise ValueError(f'expectation={method!r} is unknown: choose "auto" or one of {sorted(METHODS)}.')
         if method == "quadrature" and n_classes > 3:
             raise ValueError(
-                f'expectation="quadrature" is for two or three classes and there are {n_classes}: use "sobol".'
+                f'expectation="quadrature" supports two or three classes, and there are {n_classes}: use "sobol".'
             )
         if validate.whole("n_samples", self.n_samples, 1) > MOST_SAMPLES:
-            raise ValueError(f"n_samples={self.n_samples}: more than {MOST_SAMPLES} a row would take too long.")
+            raise ValueError(f"n_samples={self.n_samples} is too large: use at most {MOST_SAMPLES} per row.")
         validate.whole("random_state", self.random_state, 0)
         points = np.zeros((int(self.n_samples), n_classes - 1))
         if method == "sobol":
@@ -160,9 +159,9 @@ class GAF(SurrogateClassifier):
     def _mu(self, n_classes: int) -> float:
         if self.smoothing == "theory":
             if self.horizon is None:
-                raise ValueError('smoothing="theory" needs horizon, the number of rows to come.')
+                raise ValueError('smoothing="theory" needs the number of rows: pass horizon.')
             n = validate.positive("horizon", self.horizon)
-            # with K inside, as in the proof of Proposition 3 (its statement lost it: docs/errata.md); delta = 1/n
+            # with K, as in the proof of Proposition 3 (its statement omits K: docs/errata.md); delta = 1/n
             return min(0.5, (n_classes * 2.0 * math.log(max(n, 2.0)) / self.n_samples) ** (1 / 3))
         if isinstance(self.smoothing, str):
             raise ValueError(f'smoothing={self.smoothing!r} must be "theory" or a number from 0 to 1.')
@@ -184,8 +183,9 @@ class GAF(SurrogateClassifier):
         forecast_block(self.state_, X, self._own_points(), out)
 
     def _own_points(self) -> MulticlassConstants:
-        """The constants with a copy of the points: kernels write fresh draws into them, and copies of a learner share
-        its constants.
+        """The constants with a copy of the points.
+
+        Kernels write new draws into the points, and copies of a learner share its constants.
         """
         c = self._constants
         assert c.sampling is not None

@@ -1,4 +1,4 @@
-"""What the surrogate classifiers share: their numbers, their checks and their certificate."""
+"""SurrogateClassifier: constants, checks and certificate of AIOLI, FOLKLORE and GAF."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PRECISIONS = ("double", "single")
 
 
 class Constants(NamedTuple):
-    """The numbers that the kernels of every surrogate classifier read; each learner adds its own."""
+    """The constants of the kernels of every surrogate classifier; learners may add more."""
 
     radius: float
     regularization: float
-    code: int  # of the curvature's name
-    number: float  # the curvature itself, where it is given as a number
+    code: int  # the curvature rule
+    number: float  # the curvature, if it is given as a number
     feature_bound: float  # 0: each row uses its own norm
 
 
@@ -39,21 +39,21 @@ class SurrogateClassifier(OnlineClassifier):
     feature_bound: float | None
     precision: str = "double"
     state_: SurrogateState
-    _constants: Any  # the fields of `Constants`, and those of the learner
+    _constants: Any  # the fields of `Constants`, and more of the learner
     _one_step = True
-    # Comparators reach logits of size C = radius |x| times this: 1/2 where the weights give the margin z_1 - z_0.
+    # Comparators have logits up to C = radius |x| times this: 1/2 if the weights give the margin z_1 - z_0.
     _logits_per_weight: ClassVar[float] = 1.0
 
     @property
     def _radius(self) -> float:
-        """B of the game that is being played, or of the one to come."""
+        """B of the current game, or of the next one if none has started."""
         return float(self._in_play.radius)
 
     def _default_regularization(self, radius: float) -> float:
-        raise ValueError(f"regularization=None: {type(self).__name__} has no default of the theory's; give a number.")
+        raise ValueError(f"regularization=None: {type(self).__name__} has no default from theory; pass a number.")
 
     def _prepare(self, n_features: int, n_classes: int) -> Any:
-        """The validated constants. A learner with more of them extends this."""
+        """The validated constants. Learners with more constants extend this method."""
         return self._shared_constants(n_classes)
 
     def _shared_constants(self, n_classes: int) -> Constants:
@@ -93,11 +93,11 @@ class SurrogateClassifier(OnlineClassifier):
         return c.feature_bound or math.inf, validate.reach(c.regularization)
 
     def _largest_row(self) -> float:
-        """R: the declared bound, or the largest row so far."""
+        """R: the declared bound, or the largest norm so far."""
         return self._constants.feature_bound or float(self.state_.tally[WIDEST])
 
     def _matrix(self) -> Array:
-        """P, or a root of it: what rounding has to be looked for in."""
+        """P or a root of it, for the bounds on rounding errors."""
         return self.state_.P
 
     def _require_proof(self, refusal: type[ValueError]) -> None:
@@ -113,11 +113,11 @@ class SurrogateClassifier(OnlineClassifier):
             )
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
-        r"""An upper bound on the regret against every comparator of the class (or of a given norm).
+        r"""An upper bound on the regret against every comparator in the domain (or of a given norm).
 
-        :math:`\lambda |W|^2 + \sum loss - \min_V [\lambda |V|^2 + \sum_s q_s(V)]`: valid because every quadratic
-        :math:`q_s` lies below its loss on the class. No solver and no second pass are involved. Raises
-        `NoCertificate` where the curvature has no proof.
+        :math:`\lambda |W|^2 + \sum loss - \min_V [\lambda |V|^2 + \sum_s q_s(V)]`, valid because every quadratic
+        :math:`q_s` lies below its loss on the domain. It needs no solver and no second pass. Raises `NoCertificate` if
+        the curvature has no proof.
         """
         check_is_fitted(self, "state_")
         self._require_proof(NoCertificate)
@@ -127,7 +127,7 @@ class SurrogateClassifier(OnlineClassifier):
         return self._constants.regularization * norm**2 + excess
 
     def _theorem(self, n: int | None) -> dict[str, Any]:
-        """What every bound reads: n, d, R, B, lam, and kappa at R."""
+        """The arguments that all bounds share: n, d, R, B, lam, and kappa at R."""
         check_is_fitted(self, "state_")
         self._require_proof(NoBound)
         self._require_one_game()

@@ -1,4 +1,4 @@
-"""The game of K classes, FOLKLORE's and GAF's: they differ in the forecast, and in where a row's quadratic is taken."""
+"""The loop of FOLKLORE and GAF for K classes. They differ in the forecast, and in the point of each quadratic."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ class Sampling(NamedTuple):
 
 
 class MulticlassConstants(NamedTuple):
-    """The numbers that the kernels read."""
+    """The constants of the kernels."""
 
     radius: float
     regularization: float
-    code: int  # of the curvature's name
-    number: float  # the curvature itself, if it is given as a number
+    code: int  # the curvature rule
+    number: float  # the curvature, if it is given as a number
     feature_bound: float  # 0: each row uses its own norm
     H: Array  # helmert(K): from reduced to logit coordinates
-    sampling: Sampling | None  # None is FOLKLORE; known at compile time, so that each learner compiles its own game
+    sampling: Sampling | None  # None for FOLKLORE; known at compile time, so that each learner compiles its own loop
 
 
 class Digits(NamedTuple):
-    """How far the arithmetic can be trusted."""
+    """Limits for rounding errors."""
 
-    most_mass: float  # that P has digits for
-    most_growth: float  # of A within a panel
-    variance: float  # the trace of Q that this growth is measured by
-    n_weights: int
+    most_mass: float  # up to which P has enough digits
+    most_growth: float  # the largest growth of A within a panel
+    variance: float  # the trace of Q in this growth
+    n_weights: int  # the size of P
 
 
 @kernel
 def folklore_forecast(work: Work, z: Array) -> None:
-    """Logits z, p = softmax(z), and e = z - m up to a constant, which no Hessian sees."""
+    """Logits z, p = softmax(z), and e = z - m up to a constant, which every Hessian annihilates."""
     m, e, p, Q = work.m, work.e, work.p, work.Q
     K = m.size
     for a in range(K):
@@ -74,7 +74,7 @@ def folklore_forecast(work: Work, z: Array) -> None:
 
 @kernel
 def gaf_forecast(work: Work, H: Array, sampling: Sampling, round_: int, log_p: Array) -> None:
-    """log of (1 - mu) E softmax(N(m, Q/2)) + mu/K. (The text's Algorithm 1 prints Q for Q/2: docs/errata.md.)"""
+    """log of (1 - mu) E softmax(N(m, Q/2)) + mu/K. (The paper's Algorithm 1 prints Q for Q/2: docs/errata.md.)"""
     m, Q, Sigma, mu = work.m, work.Q, work.S, sampling.mu
     K = m.size
     for a in range(K):
@@ -95,10 +95,10 @@ def gaf_forecast(work: Work, H: Array, sampling: Sampling, round_: int, log_p: A
 
 @kernel
 def gaf_point(work: Work, y: Array, weight: float) -> None:
-    """Where the leader stands once the true loss of the row is added.
+    """The leader's logits after adding the true loss of the row.
 
-    z = m - (weight Q/2)(softmax(z) - y), and e = z - m up to a constant. (The text's Algorithm 1 uses the point
-    before: docs/errata.md.)
+    z = m - (weight Q/2)(softmax(z) - y), and e = z - m up to a constant. (The paper's Algorithm 1 uses the leader
+    before this row: docs/errata.md.)
     """
     m, e, z, p, Q, wQ = work.m, work.e, work.z, work.p, work.Q, work.S
     K = m.size
@@ -113,7 +113,7 @@ def gaf_point(work: Work, y: Array, weight: float) -> None:
 
 @kernel
 def forecast(work: Work, H: Array, sampling: Sampling | None, round_: int, out: Array) -> None:
-    """The forecast of a row, from m and Q in `work`: FOLKLORE's logits, or GAF's log-probabilities."""
+    """The forecast of a row, from m and Q in `work`: logits for FOLKLORE, log probabilities for GAF."""
     if sampling is None:
         folklore_forecast(work, out)
     else:
@@ -122,7 +122,7 @@ def forecast(work: Work, H: Array, sampling: Sampling | None, round_: int, out: 
 
 @kernel
 def lose(work: Work, y: Array, weight: float, sampling: Sampling | None, out: Array) -> tuple[float, float]:
-    """The loss of a forecast, and the loss at the point where the quadratic is taken, which is left in `work`."""
+    """The loss of a forecast, and the loss at the point of the quadratic, which is stored in `work`."""
     if sampling is None:
         loss = softmax(out, work.p) - dot(y, out)
         return loss, loss
@@ -134,9 +134,9 @@ def lose(work: Work, y: Array, weight: float, sampling: Sampling | None, out: Ar
 def meet(
     size: float, tally: Array, y: Array, weight: float, c: MulticlassConstants, digits: Digits, work: Work, out: Array
 ) -> float:
-    """One row of norm `size`: forecast, see the label, lose, weigh its quadratic.
+    """One row of norm `size`: forecast, see the label, compute the loss and the quadratic.
 
-    Returns weight times kappa; or -1, with nothing counted, if there are too few digits for the row.
+    Returns weight times kappa; or -1, without counting the row, if P has too few digits for it.
     """
     forecast(work, c.H, c.sampling, int(tally[ROWS]), out)
     if weight == 0.0:
@@ -155,7 +155,7 @@ def meet(
 
 @kernel
 def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: MulticlassConstants, out: Array) -> None:
-    """The game over a block."""
+    """Play a block row by row."""
     P, w, tally = state
     H = constants.H
     K, r = H.shape
@@ -171,7 +171,7 @@ def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: Mul
         size = look(V, w, X[t], H, root, work)
         bend = meet(size, tally, Y[t], weight[t], constants, Digits(most, math.inf, 0.0, w.size), work, out[t])
         if bend < 0.0:
-            begin_root(P, tally)  # the last row's update is in it
+            begin_root(P, tally)  # `fold` has applied the last update
             root, most = True, math.inf
             continue
         if weight[t] == 0.0:
@@ -188,7 +188,7 @@ def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: Mul
 
 @kernel
 def run_panel(panel: Panel, tally: Array, Y: Array, weight: Array, constants: MulticlassConstants, out: Array) -> int:
-    """The same in coefficients of a panel's rows; returns the number of rows that there are digits for."""
+    """Play a panel in coefficients of its rows; returns the number of rows for which P has enough digits."""
     H = constants.H
     K, r = H.shape
     C, work = np.empty((r, panel.omega.size)), workspace(K)

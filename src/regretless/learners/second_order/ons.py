@@ -1,4 +1,4 @@
-"""Online Newton Step, projected exactly."""
+"""ONS: Online Newton Step with exact projections."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ from regretless.learners.second_order.surrogate import check, flush, fold, helme
 from regretless.theory import bounds
 from regretless.theory.domains import Ball, Competition
 
-NEWTON = SUMS  # one more sum than the others keep: of the terms the theorem's own proof adds up
+NEWTON = SUMS  # an additional entry of tally: the sum of the terms in the theorem's proof
 
 
 class ONSState(NamedTuple):
-    """What ONS has learned."""
+    """The state of ONS."""
 
-    P: Array  # inverse of A = epsilon I + sum g g^T, or once tally[ROOT] is set a root of it
+    P: Array  # inverse of A = epsilon I + sum g g^T, or a root of it once tally[ROOT] is set
     w: Array  # the iterate, in the ball
     leader: Array  # minimiser of the lower quadratics, for the certificate
     tally: Array  # the sums of tally.py and rounding.py, and the Newton terms
 
 
 class ONSConstants(NamedTuple):
-    """The numbers that the kernels read."""
+    """The constants of the kernels."""
 
     radius: float
     gamma: float
@@ -61,32 +61,31 @@ class ONSConstants(NamedTuple):
 
 
 class ONS(OnlineClassifier):
-    r"""Online Newton Step for the log loss, two classes or more: proper, and what the others improve on.
+    r"""Online Newton Step for the log loss with two or more classes: the proper learner that the others improve on.
 
     .. math:: A \leftarrow A + g g^T, \qquad w \leftarrow \Pi_A(w - \tfrac1\gamma A^{-1} g),
 
-    g the gradient of the loss at w and :math:`\Pi_A` the projection onto the ball in the norm of A, found exactly from
-    one scalar equation. Two classes use the margin's d weights; more use (K-1) d reduced ones and the
-    Frobenius ball. A row costs :math:`O(N^2)` for N weights. One that needs a projection costs some more products with
-    P, a dozen where w is little outside of the ball. Where they would be more than 48, as where :math:`\varepsilon` and
-    the ball are so small that A is badly conditioned and w far outside, the eigenvectors of P are found, in
-    :math:`O(N^3)`.
+    with g the gradient of the loss at w and :math:`\Pi_A` the projection onto the ball in the norm of A, computed
+    exactly from one scalar equation. Two classes use the d weights of the margin; more classes use (K-1) d reduced
+    weights and the Frobenius ball. A row costs :math:`O(N^2)` for N weights. A row that needs a projection costs more
+    products with P, a dozen if w is close to the ball. If more than 48 were needed, for example if
+    :math:`\varepsilon` and the ball are so small that A is ill-conditioned and w far outside, the eigenvectors of P are
+    computed instead, in :math:`O(N^3)`.
 
     **Guarantee.** For every :math:`|w| \le B`:
     :math:`\frac{\gamma\varepsilon}{2}B^2 + \frac{N}{2\gamma}\ln(1 + nG^2/(N\varepsilon))` if
     :math:`\gamma \le \frac12\min(\frac{1}{4GD}, \alpha)` (Theorem 2 of [ONS]_;
     `regretless.bounds.online_newton_step`). The log loss is
     :math:`\alpha`-exp-concave with :math:`\alpha = e^{-BR}` for two classes and :math:`e^{-\sqrt2 BR}/(K-1)`
-    for more: the exponential price
-    that AIOLI, FOLKLORE and GAF do not pay.
+    for more: an exponential factor that the bounds of AIOLI, FOLKLORE and GAF do not have.
 
     Parameters
     ----------
-    radius : B, the (Frobenius) norm of the weights to compete with. No intercept is added: append a constant column.
-    gamma : the step's constant; None means the theory's value above, for rows up to `feature_bound`.
+    radius : B, the largest (Frobenius) norm of comparators. No intercept is added: append a constant column.
+    gamma : the constant of the step; None means the theorem's value above, for rows up to `feature_bound`.
     epsilon : A starts as epsilon I; None means 1 / (gamma D)^2, D = 2 B.
-    feature_bound : R of the theory's gamma, and a row beyond it is refused. None means 1 for gamma; larger rows are
-        then played, but without certificate or bound.
+    feature_bound : R of the theorem's gamma; a row with a larger norm is rejected. None means R = 1 for gamma; larger
+        rows are then accepted, but there is no certificate and no bound.
 
     Attributes
     ----------
@@ -128,7 +127,7 @@ class ONS(OnlineClassifier):
     @classmethod
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
         field = {"ONS": cls(radius=setting.radius, feature_bound=setting.feature_bound)}
-        if setting.n_features * (setting.n_classes - 1) <= 200:  # its projections cost the cube of this
+        if setting.n_features * (setting.n_classes - 1) <= 200:  # projections cost the cube of this
             field["ONS, gamma = 1/4"] = cls(radius=setting.radius, gamma=0.25, epsilon=1.0)
         return field
 
@@ -138,8 +137,8 @@ class ONS(OnlineClassifier):
         gamma = theory_gamma(B, R, n_classes) if self.gamma is None else validate.positive("gamma", self.gamma)
         if gamma == 0.0:
             raise ValueError(
-                f"the theory's gamma underflows at radius {B:.4g} and rows of norm {R:.4g} (it falls "
-                "like e^-BR): give gamma."
+                f"the theorem's gamma underflows at radius {B:.4g} and rows of norm {R:.4g} (it falls like e^-BR): "
+                "pass gamma."
             )
         epsilon = 1.0 / (2.0 * gamma * B) ** 2 if self.epsilon is None else self.epsilon
         return ONSConstants(
@@ -180,7 +179,7 @@ class ONS(OnlineClassifier):
         return Competition(loss, Ball(self._in_play.radius))
 
     def _require_proof(self, refusal: type[ValueError]) -> float:
-        """R, once gamma is known to be small enough for it."""
+        """R; an error if gamma is too large for it."""
         c = self._constants
         R = c.feature_bound or float(self.state_.tally[WIDEST])
         require_digits(self.state_.P, self.state_.tally, refusal)
@@ -189,7 +188,7 @@ class ONS(OnlineClassifier):
             raise refusal(
                 f"gamma={c.gamma:.4g} is not proved to keep the quadratics below the loss for rows of "
                 f"norm {R:.4g} at radius "
-                f"{c.radius:.4g}: it may be at most {most:.4g} there. Give gamma, or feature_bound, accordingly."
+                f"{c.radius:.4g}: it must be at most {most:.4g} there. Pass a smaller gamma, or feature_bound."
             )
         return R
 
@@ -199,7 +198,7 @@ class ONS(OnlineClassifier):
         :math:`\frac{\gamma\varepsilon}2|w|^2 + \sum loss - \min_v[\frac{\gamma\varepsilon}2|v|^2 + \sum_s q_s(v)]` with
         :math:`q_s(v) = \ell_s + g_s\cdot(v-w_s) + \frac\gamma2 (g_s\cdot(v-w_s))^2`, which lie below the loss
         on the ball;
-        or, where it is smaller, what the theorem's proof adds up,
+        or, if it is smaller, the sum in the theorem's proof,
         :math:`\frac{\gamma\varepsilon}2|w|^2 + \frac1{2\gamma}\sum_s g_s^TA_s^{-1}g_s`,
         which never exceeds the bound.
         """
@@ -212,7 +211,7 @@ class ONS(OnlineClassifier):
         return 0.5 * c.gamma * c.epsilon * size**2 + float(tally[[EXCESS, NEWTON]].min()) + rounding
 
     def regret_bound(self, n: int | None = None) -> float:
-        """Theorem 2, with R the largest row so far (or `feature_bound`)."""
+        """The bound of Theorem 2, with R the largest norm so far (or `feature_bound`)."""
         check_is_fitted(self, "state_")
         R = self._require_proof(NoBound)
         tally = self.state_.tally
@@ -248,20 +247,20 @@ class ONS(OnlineClassifier):
 
 
 def gradient_bound(R: float, n_classes: int) -> float:
-    """G: |p - y| <= 1 in the margin's coordinate, <= sqrt(2) in all."""
+    """G: |p - y| is at most 1 in the coordinate of the margin, and at most sqrt(2) in all coordinates."""
     return R if n_classes == 2 else math.sqrt(2.0) * R
 
 
 def theory_gamma(B: float, R: float, n_classes: int) -> float:
     """(1/2) min(1/(4 G D), alpha) with D = 2 B."""
-    spread = B * R if n_classes == 2 else math.sqrt(2.0) * B * R  # of two logits, over the ball
+    spread = B * R if n_classes == 2 else math.sqrt(2.0) * B * R  # the largest difference of two logits over the ball
     alpha = math.exp(-spread) / (n_classes - 1)
     G = gradient_bound(R, n_classes)
     return 0.5 * (alpha if G == 0.0 else min(1.0 / (8.0 * G * B), alpha))
 
 
 def basis(n_classes: int) -> Array:
-    """From weights to logits. For two classes the weights are the margin's: z = (-u/2, u/2)."""
+    """The matrix from weights to logits. For two classes the weights give the margin u: z = (-u/2, u/2)."""
     return np.array([[-0.5], [0.5]]) if n_classes == 2 else helmert(n_classes)
 
 
@@ -279,15 +278,15 @@ def forecast(w: Array, x: Array, H: Array, z: Array) -> None:
 
 @kernel
 def step_lengths(q: float, ahead: float, weight: float, gamma: float) -> tuple[float, float, float, float, float]:
-    """How far w, the leader and U go along V, and the growth of the certificate's two sums.
+    """The steps of w, of the leader and of U along V, and the growth of the certificate's two sums.
 
-    q = g.V, and `ahead` is how much larger g.v is at the leader than at w.
+    q = g.V, and `ahead` is g.v at the leader minus that at w.
     """
     shrink = 1.0 / (1.0 + weight * q)
     # the lower quadratic at the leader has slope weight (1 + gamma ahead) along g; A's inverse there is (2/gamma) P
     half_slope = 0.5 * weight * (1.0 + gamma * ahead)
     growth = half_slope * half_slope * (2.0 / gamma) * q * shrink - weight * ahead * (1.0 + 0.5 * gamma * ahead)
-    growth = at_most(growth)  # a number for any row; where it is this large, nothing is promised
+    growth = at_most(growth)  # finite for any row; if it is this large, there is no certificate
     newton = 0.5 * weight * weight * q * shrink / gamma
     return -weight / gamma * shrink, -half_slope * (2.0 / gamma) * shrink, math.sqrt(weight * shrink), growth, newton
 
@@ -296,8 +295,9 @@ def step_lengths(q: float, ahead: float, weight: float, gamma: float) -> tuple[f
 def update(
     state: ONSState, U: Array, g: Array, V: Array, weight: float, constants: ONSConstants
 ) -> tuple[float, float]:
-    """One Newton step from gradient g and V = P g (or S^T g where S is a root of P), and the certificate's leader;
-    returns the growth of its two sums.
+    """One Newton step for gradient g and V = P g (S^T g for a root S of P), of w and of the certificate's leader.
+
+    Returns the growth of the certificate's two sums.
     """
     P, w, leader, tally = state
     radius, gamma, epsilon = constants.radius, constants.gamma, constants.epsilon
@@ -329,7 +329,7 @@ def update(
 
 @kernel
 def slopes(z: Array, y: Array, H: Array, p: Array, s: Array) -> float:
-    """s = H^T (p - y), the gradient's factor along each copy of the row, with p = softmax(z); returns the loss."""
+    """s = H^T (p - y), the factor of the gradient along each copy of the row, p = softmax(z); returns the loss."""
     K, r = H.shape
     loss = softmax(z, p)
     for a in range(K):
@@ -343,7 +343,7 @@ def slopes(z: Array, y: Array, H: Array, p: Array, s: Array) -> float:
 
 @kernel
 def run(state: ONSState, X: Array, Y: Array, weight: Array, constants: ONSConstants, out: Array) -> None:
-    """The game over a block: forecast, see the label, lose, update."""
+    """Play a block: forecast, see the label, compute the loss, update."""
     P, w, _, tally = state
     H, epsilon = constants.H, constants.epsilon
     K, r = H.shape
@@ -377,18 +377,19 @@ def run(state: ONSState, X: Array, Y: Array, weight: Array, constants: ONSConsta
 
 
 class LeaderPanel(NamedTuple):
-    """What a panel knows beside `panels.Panel`: the leader, and the products that give |w| after every step."""
+    """Additions to `panels.Panel`: the leader, and the products that give |w| after every step."""
 
     m0: Array  # (b, r): the leader's W x at the start
-    steps: Array  # (b r,): the leader's steps, as omega is of w
+    steps: Array  # (b r,): the leader's steps, as omega for w
     VV: Array  # products of the rows of V_0 with each other
-    Vw: Array  # and with w
+    Vw: Array  # products of the rows of V_0 with w
     square: float  # |w|^2 at the start
 
 
 def run_in_panels(state: ONSState, X: Array, Y: Array, weight: Array, constants: ONSConstants, out: Array) -> None:
-    """The same by panels of rows, as far as P has digits for it and the steps stay in the ball: a panel that leaves it
-    is ended row by row.
+    """Play a block by panels, while P has enough digits and w stays in the ball.
+
+    A panel in which w leaves the ball is continued row by row.
     """
     P, w, leader, tally = state
     r, radius = constants.H.shape[1], constants.radius
@@ -423,7 +424,7 @@ def run_panel(
     constants: ONSConstants,
     out: Array,
 ) -> int:
-    """The game in coefficients of a panel's rows, up to a step that leaves the ball; returns the rows played."""
+    """Play a panel in coefficients of its rows until a step leaves the ball; returns the number of rows played."""
     H, gamma, epsilon, radius = constants.H, constants.gamma, constants.epsilon, constants.radius
     leading, VV, Vw, square = leader.steps, leader.VV, leader.Vw, leader.square
     K, r = H.shape

@@ -1,20 +1,20 @@
-r"""Blocked exact updates: a panel of rows at the speed of matrix products, with the forecasts of row by row.
+r"""Blocked exact updates: a panel of rows by matrix products, with the same forecasts as row by row.
 
-Row by row a second-order learner streams P through the processor once a row, and for large P memory is what it waits
-for. For b rows at once, let :math:`V_0 = P\,(I \otimes x_s)` for all of them and :math:`G` the products of :math:`V_0`
-with the rows: two matrix products. Within the panel every vector that a row needs is a combination of the rows of
-:math:`V_0`: of :math:`V = P_t\,(I \otimes x_t)` only the coefficients C are kept,
+Row by row, a second-order learner reads and writes P once per row, and a large P is limited by memory bandwidth. For a
+panel of b rows, let :math:`V_0 = P\,(I \otimes x_s)` for all rows s, and :math:`G` the products of :math:`V_0` with the
+rows: two matrix products. Within the panel every vector that a row needs is a combination of the rows of :math:`V_0`;
+of :math:`V = P_t\,(I \otimes x_t)` only the coefficients C are stored,
 
 .. math:: C_t = E_t - \sum_i u_i\,(u_i \cdot g_t), \qquad m = m_0 + \omega \cdot g_t, \qquad Q = C_t\,g_t^T,
 
 with :math:`g_t` the rows of G for row t, :math:`u_i` the coefficients of the updates so far and :math:`\omega` those of
-the leader's steps. Updates form linear combinations of V and know nothing of its length, so a learner does with C what
-it would do with V. Labels are consumed one at a time, after each forecast. At the end of the panel
-:math:`P \leftarrow P - U^TU` and :math:`w \leftarrow w + \omega V_0` are matrix products again. The arithmetic is the
-same but for its order: forecasts agree with those of row by row to about 1e-14 of their scale.
+the leader's steps. Updates form linear combinations of V and do not depend on its length, so a learner applies the
+same operations to C as to V. Each label is used only after the forecast of its row. At the end of the panel
+:math:`P \leftarrow P - U^TU` and :math:`w \leftarrow w + \omega V_0` are matrix products again. Only the order of the
+arithmetic differs: forecasts agree with those of row by row to about 1e-14 of their scale.
 
-Where a root S of P is kept (roots.py), the rows of :math:`F = (I \otimes x_s)^T S` take the place of those of
-:math:`V_0` and :math:`G = FF^T`. With :math:`Y = UF` the panel's updates are
+If the array holds a root S of P (roots.py), the rows of :math:`F = (I \otimes x_s)^T S` replace those of :math:`V_0`,
+and :math:`G = FF^T`. With :math:`Y = UF` the panel's updates are
 :math:`S \leftarrow S\,(I - Y^TY)^{1/2} = S - (SY^T)\,(I + (I - YY^T)^{1/2})^{-1}\,Y`.
 """
 
@@ -35,8 +35,9 @@ from regretless.learners.second_order.algebra import Work, dot
 from regretless.learners.second_order.rounding import ROOT, SPREAD, at_most, inflation, most_mass
 from regretless.learners.second_order.surrogate import lift
 
-# Where panels pay, and how many rows of V_0 they have: more make the products faster and the recursion slower. Times
-# of row by row over those of panels, one thread (the block had 256 rows or more; size = r d):
+# The sizes for which panels are faster, and their number of rows of V_0: with more rows, the products are faster and
+# the recursion slower. Measured time of row by row divided by that of panels, one thread, in blocks of 256 rows or more
+# (size = r d):
 #
 #     AIOLI, d             100   150   200   256   300   400   500   700   1000   2000
 #       32 rows of V_0     0.4   0.8   0.9   1.1   1.2   1.6   2.9   3.8    4.3    5.3
@@ -56,26 +57,26 @@ MOST_GROWTH = 1e6
 
 
 class Panel(NamedTuple):
-    """What a panel of b rows knows of P and w; coefficients are ordered row by row, the r copies of a row together."""
+    """The data of a panel of b rows; coefficients are ordered by rows, with the r copies of a row together."""
 
     G: Array  # (b r, b r)
-    U: Array  # (b r, b r): coefficients of the updates, a group of r a row
+    U: Array  # (b r, b r): coefficients of the updates, r per row
     omega: Array  # (b r,)
     m0: Array  # (b, r): W x at the start
     square: Array  # (b,): |x|^2
-    most_mass: float  # that P has digits for
-    most_growth: float  # of 1 + c q since the panel began: beyond it too many digits of G cancel
+    most_mass: float  # up to which P has enough digits
+    most_growth: float  # of 1 + c q since the start of the panel; beyond it too many digits of G cancel
     size: int  # of P
 
 
 def rows_at_once(size: int, r: int) -> int:
-    """The rows of a panel: a power of two, so that longer blocks are cut where shorter ones are."""
+    """The number of rows of a panel: a power of two, so that blocks of all lengths are cut at the same rows."""
     rank = RANK_OF_LARGE if size >= LARGE else RANK if r == 1 else RANK_OF_GROUPS
     return max(8, 1 << ((rank // r).bit_length() - 1))
 
 
 def least_rows(size: int) -> int:
-    """See `OnlineLearner.least_rows`: panels are no longer than this."""
+    """See `OnlineLearner.least_rows`: panels have at most this many rows."""
     return RANK_OF_LARGE if size >= LEAST_SIZE else 1
 
 
@@ -90,8 +91,10 @@ def play(
     row_by_row: Callable[[slice], None],
     by_panel: Callable[[slice, Panel], int],
 ) -> None:
-    """The game over a block. `by_panel(rows, panel)` plays the rows of a panel and returns how many there are digits
-    for; the rest of it, and short blocks, are played by `row_by_row(rows)`.
+    """Play a block.
+
+    `by_panel(rows, panel)` plays the rows of a panel and returns the number of rows for which P has enough digits.
+    `row_by_row(rows)` plays the rest of the panel, and short blocks.
     """
     P, w, tally = state
     if not pays(w.size, X.shape[0]):
@@ -116,11 +119,11 @@ def play(
             listen()
     finally:
         if not tally[ROOT]:
-            mirror(P)  # for r = 1 once a block: until then only the upper triangle is kept up, and read
+            mirror(P)  # for r = 1 once per block: until then only the upper triangle is updated and read
 
 
 def cuts(n_rows: int, size: int, r: int) -> Iterator[slice]:
-    """The rows of each panel."""
+    """The slices of rows of the panels."""
     b = rows_at_once(size, r)
     for first in range(0, n_rows, b):
         yield slice(first, min(first + b, n_rows))
@@ -166,7 +169,7 @@ def begin(V0: Array, P: Array, w: Array, x: Array, root: bool) -> Panel:
 
 
 def finish(P: Array, w: Array, V0: Array, panel: Panel, root: bool) -> None:
-    """The panel's updates of P, of which the upper triangle is written, or of a root of P, and of w, in place."""
+    """Apply the panel's updates in place, to w and to the upper triangle of P, or to a root of P."""
     r, b, size = V0.shape
     flat = V0.reshape(r * b, size)
     move = combination(panel.omega, V0)
@@ -191,7 +194,7 @@ def combination(omega: Array, V0: Array) -> Array:
 
 @kernel
 def mirror(P: Array) -> None:
-    """The upper triangle to the lower one, tile by tile."""
+    """Copy the upper triangle to the lower one, tile by tile."""
     size = P.shape[0]
     for i0 in range(0, size, TILE):
         for j0 in range(i0, size, TILE):
@@ -226,7 +229,7 @@ def look_at_one(panel: Panel, t: int, c: Array) -> tuple[float, float, float]:
 
 @kernel
 def look_at(panel: Panel, t: int, C: Array, H: Array, work: Work) -> float:
-    """`look` in a panel: m and Q of row t in `work`; returns |x|."""
+    """`look` in a panel: computes m and Q of row t in `work`; returns |x|."""
     r = C.shape[0]
     reach = (t + 1) * r
     for k in range(r):
@@ -240,7 +243,7 @@ def look_at(panel: Panel, t: int, C: Array, H: Array, work: Work) -> float:
 
 @kernel
 def variance(panel: Panel, t: int, r: int) -> float:
-    """The trace of Q of row t as it was when the panel began."""
+    """The trace of Q of row t at the start of the panel."""
     total = 0.0
     for k in range(t * r, (t + 1) * r):
         total += panel.G[k, k]

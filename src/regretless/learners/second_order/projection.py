@@ -1,12 +1,12 @@
-r"""The projection onto a ball in the norm of :math:`A = P^{-1}`, from products with P.
+r"""The projection onto a ball in the norm of :math:`A = P^{-1}`, by products with P.
 
-The nearest point is :math:`(I + \mu P)^{-1} w` for the :math:`\mu \ge 0` that brings its norm to the radius. The
+The nearest point is :math:`(I + \mu P)^{-1} w`, with :math:`\mu \ge 0` such that its norm is the radius. The
 Lanczos recurrence from w gives orthonormal :math:`Q_k` and a tridiagonal :math:`T_k` with
 :math:`P Q_k = Q_k T_k + \beta_k q_{k+1} e_k^T`, the same for every :math:`\mu`. So
 :math:`y = (I + \mu T_k)^{-1} |w| e_1` solves :math:`(I + \mu P) Q_k y = w` up to a residual of norm
-:math:`\mu \beta_k |y_k|`, which bounds the error, for :math:`I + \mu P \ge I`. A step costs one product with P. How
-many there are depends on the condition of :math:`I + \mu P`: a dozen where w is little outside of the ball, or where P
-has few different eigenvalues. Where they would be more than `MOST_STEPS`, the eigenvectors of P are found instead.
+:math:`\mu \beta_k |y_k|`, which bounds the error, because :math:`I + \mu P \ge I`. A step costs one product with P. The
+number of steps depends on the condition of :math:`I + \mu P`: a dozen if w is close to the ball, or if P has few
+distinct eigenvalues. If it would exceed `MOST_STEPS`, the eigenvectors of P are computed instead.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from regretless.learners.second_order.algebra import dot
 
 MOST_STEPS = 48
 ACCURACY = 4e-16  # of the residual, relative to w
-BETWEEN_LOOKS = 4  # steps
+BETWEEN_LOOKS = 4  # steps between two tests of the residual
 
 
 @kernel
 def project(P: Array, w: Array, radius: float) -> None:
-    """The point of the ball nearest to w in the norm of A = P^{-1}."""
+    """Replace w by the nearest point of the ball in the norm of A = P^{-1}."""
     if not project_by_steps(P, w, radius):
         project_by_eigenvectors(P, w, radius)
 
 
 @kernel
 def project_by_steps(P: Array, w: Array, radius: float) -> bool:
-    """By the recurrence; False, and w as it was, if it takes too many steps."""
+    """Project by the Lanczos recurrence; returns False, with w unchanged, if it needs too many steps."""
     size = math.sqrt(dot(w, w))
     most = min(MOST_STEPS, w.size)
     Q = np.empty((most + 1, w.size))
@@ -50,7 +50,7 @@ def project_by_steps(P: Array, w: Array, radius: float) -> bool:
         subtract(diagonal[k], Q[k], new)
         if k > 0:
             subtract(beside[k - 1], Q[k - 1], new)
-        for j in range(k + 1):  # once more, against rounding
+        for j in range(k + 1):  # orthogonalise again, against rounding
             subtract(dot(new, Q[j]), Q[j], new)
         beside[k] = math.sqrt(dot(new, new))
         ended = beside[k] <= 1e-15 * diagonal[0] or k == most - 1
@@ -72,7 +72,7 @@ def project_by_steps(P: Array, w: Array, radius: float) -> bool:
 def multiplier(
     diagonal: Array, beside: Array, size: float, radius: float, mu: float, y: Array, slope: Array, pivots: Array
 ) -> float:
-    """The mu for which y = (I + mu T)^{-1} size e_1 has the norm `radius`: Newton on 1/norm, nearly linear in mu."""
+    """The mu for which y = (I + mu T)^{-1} size e_1 has norm `radius`: Newton on 1/norm, nearly linear in mu."""
     k = diagonal.size
     for _ in range(100):
         solve(diagonal, beside, mu, size, y, pivots)
@@ -97,7 +97,7 @@ def multiplier(
 
 @kernel
 def solve(diagonal: Array, beside: Array, mu: float, size: float, y: Array, pivots: Array) -> None:
-    """y = (I + mu T)^{-1} size e_1, and the pivots of its elimination."""
+    """y = (I + mu T)^{-1} size e_1, and the pivots of the elimination."""
     k = diagonal.size
     pivots[0] = 1.0 + mu * diagonal[0]
     for i in range(1, k):
@@ -128,7 +128,7 @@ def subtract(factor: float, q: Array, v: Array) -> None:
 
 @kernel
 def project_by_eigenvectors(P: Array, w: Array, radius: float) -> None:
-    """In the eigenbasis of P the norm is explicit, and 1/norm nearly linear in mu: Newton from mu = 0 rises to it."""
+    """Project in the eigenbasis of P, by Newton on 1/norm: it is nearly linear in mu, and iterates from 0 increase."""
     eigenvalues, vectors = np.linalg.eigh(P)
     coordinates = vectors.T @ w
     mu = 0.0

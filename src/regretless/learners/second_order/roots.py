@@ -1,18 +1,18 @@
-r"""The square-root form of the machine: twice the digits, for where those of P run out.
+r"""The square-root form of the update: twice the digits, for streams where the digits of P run out.
 
-P starts at I / lam and only shrinks. Along a direction in which A has grown to :math:`\mu\lambda`, what is left of P is
-:math:`1/\mu` of what it was, found by subtraction: its relative error is about :math:`\mu` units of roundoff. So P is
-kept as long as the `MASS` of the game, which bounds every such :math:`\mu`, is below `FULL`. Then the array holds a
-root S with :math:`SS^T = P` in its place, and Potter's update takes over: with :math:`f = S^T x`, :math:`q = |f|^2`,
+P starts at I / lam and only decreases. Along a direction in which A has grown to :math:`\mu\lambda`, P has decreased
+to :math:`1/\mu` of its start by subtraction: its relative error is about :math:`\mu` units of roundoff. So P is kept
+while the game's `MASS`, which bounds every such :math:`\mu`, is below `FULL`. After that the array holds a root S with
+:math:`SS^T = P` instead, and is updated by Potter's method: with :math:`f = S^T x`, :math:`q = |f|^2`,
 
 .. math:: S \leftarrow S - \beta\,(Sf)\,f^T, \qquad \beta = c / (s(s+1)), \quad s = \sqrt{1 + cq},
 
-adds :math:`c\,xx^T` to A. The root's condition is the root of the condition, and :math:`SS^T` is never indefinite. A
-step with a large :math:`cq` loses digits even so; it is taken in parts, each of which multiplies A along x by at most
-`GREATEST_PART`.
+adds :math:`c\,xx^T` to A. The condition number of S is the square root of that of P, and :math:`SS^T` is never
+indefinite. A step with a large :math:`cq` would still lose digits; it is divided into parts, each of which multiplies A
+along x by at most `GREATEST_PART`.
 
-A row costs two passes over S where it costs P one. `product` and `product_one` of surrogate.py, given S for P, return
-f.
+A row costs two passes over S, compared with one over P. `product` and `product_one` of surrogate.py, given S for P,
+return f.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GREATEST_PART = 1e4
 
 @kernel
 def take_root(P: Array) -> None:
-    """The lower Cholesky factor of P, in its place."""
+    """Replace P by its lower Cholesky factor, in place."""
     for i in range(P.shape[0]):
         for j in range(i + 1):
             entry = P[i, j] - dot(P[i, :j], P[j, :j])
@@ -68,5 +68,5 @@ def shrink(S: Array, w: Array, phi: Array, f: Array, q: float, c: float, step: f
             return
         step, before = 0.0, q
         q = direction(S, phi, f)
-        if not q <= 0.5 * before:  # what is left is rounding: no more digits to take (only rows beyond all promises)
+        if not q <= 0.5 * before:  # only rounding is left (and no certificate holds for such rows)
             return

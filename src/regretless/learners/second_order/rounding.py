@@ -1,9 +1,9 @@
-r"""What rounding can do to a certificate, from a few sums that a game keeps beside the others (docs/rounding.md).
+r"""The effect of rounding on a certificate, from a few additional running sums (docs/rounding.md).
 
-The certificate reads `excess` = losses suffered - minimum of the quadratics, and that minimum is added up row by row
-from :math:`m = w \cdot x` and :math:`q = x^TPx`. Each row's rounding errors move A by at most a relative
-:math:`\rho` and w, in the norm of A, by at most :math:`\rho_w |w|_A`. To first order in the unit roundoff u, with
-errors of rows adding up like those of independent numbers (Higham and Mary, 2019) and a safety factor of 16,
+The certificate uses `excess` = total loss - minimum of the quadratics, and this minimum is summed row by row from
+:math:`m = w \cdot x` and :math:`q = x^TPx`. Each row's rounding errors change A by at most a relative :math:`\rho`,
+and w, in the norm of A, by at most :math:`\rho_w |w|_A`. To first order in the unit roundoff u, if the errors of rows
+add up like independent random numbers (Higham and Mary, 2019), and with a safety factor of 16,
 
 .. math:: \theta = 16\sqrt{\textstyle\sum_t \rho_t^2}, \qquad
           |\delta\,excess| \le \theta D + 16 \sqrt{n \textstyle\sum_t \rho_{w,t}^2}\sqrt{E D}
@@ -27,35 +27,35 @@ from regretless.core.types import Array
 from regretless.learners.second_order.algebra import dot
 from regretless.learners.second_order.roots import take_root
 
-# MASS = (trace of A) / lam - N, which bounds the condition of A; SHIFT bounds the sum of |step of w|^2 in A's norm;
-# ENERGY + |excess| bounds |w|^2 in that norm and the terms that excess is the sum of; ROOT is 0 as long as P is kept,
-# and from then on 1 + the mass at which a root of P took its place; SPREAD is the sum of N tau over the rows since.
+# MASS = (trace of A) / lam - N bounds the condition number of A. SHIFT bounds the sum of |step of w|^2 in the norm of
+# A. ENERGY + |excess| bounds |w|^2 in that norm, and the terms whose sum is excess. ROOT is 0 while P is stored, and
+# then 1 + the mass at which a root of P replaced it. SPREAD is the sum of N tau over the rows since then.
 MASS, SHIFT, ENERGY, ROOT, SPREAD = range(TALLIES, TALLIES + 5)
 SUMS = TALLIES + 5
 
-# P itself is kept up to this mass, in double and in single precision.
+# P itself is stored up to this mass, in double and in single precision.
 FULL, FULL_IN_SINGLE = 1e7, 1e5
 SAFETY = 16.0
-MOST_UNSURE = 1e-2  # the largest theta at which anything is promised
+MOST_UNSURE = 1e-2  # the largest theta for which there are certificates and bounds
 LARGEST = 1e300
-MOST_LOST = 1.0  # the most that rounding of the sums themselves may come to
+MOST_LOST = 1.0  # the largest accepted rounding error of the sums
 
 
 @kernel
 def most_mass(P: Array) -> float:
-    """The mass up to which P itself is kept."""
+    """The mass up to which P itself is stored."""
     return FULL if P.itemsize == 8 else FULL_IN_SINGLE
 
 
 @inlined_kernel
 def at_most(total: float) -> float:
-    """A sum that stays a number, whatever the rows."""
+    """The sum, limited to `LARGEST` so that it stays finite."""
     return total if abs(total) < LARGEST else LARGEST
 
 
 @inlined_kernel
 def charge(tally: Array, mass: float, shift: float, energy: float) -> None:
-    """Count what a row adds to the sums."""
+    """Add a row to the sums."""
     tally[MASS] = at_most(tally[MASS] + mass)
     tally[SHIFT] = at_most(tally[SHIFT] + shift)
     tally[ENERGY] = at_most(tally[ENERGY] + energy)
@@ -63,7 +63,7 @@ def charge(tally: Array, mass: float, shift: float, energy: float) -> None:
 
 @kernel
 def begin_root(P: Array, tally: Array) -> None:
-    """From now on a root of P is kept."""
+    """Replace P by a root of it."""
     take_root(P)
     tally[ROOT] = 1.0 + tally[MASS]
     until = 1.0
@@ -74,7 +74,7 @@ def begin_root(P: Array, tally: Array) -> None:
 
 @kernel
 def watch(S: Array, tally: Array) -> None:
-    """Look at the spread of the rows to come, at every row whose number is a power of two."""
+    """Add the spread of the following rows, if the number of rows is a power of two."""
     rows = int(tally[ROWS])
     if rows & (rows - 1) == 0:
         tally[SPREAD] = at_most(tally[SPREAD] + rows * S.shape[0] * inflation(S))
@@ -82,7 +82,7 @@ def watch(S: Array, tally: Array) -> None:
 
 @inlined_kernel
 def note_jump(tally: Array, size: int, growth: float, mass: float) -> None:
-    """Count a row of the root form that multiplies A along itself by 1 + growth: tau may be all of the mass."""
+    """Count a row of the root form that multiplies A along itself by 1 + growth: tau may be the whole mass."""
     if growth > 1.0 and tally[ROOT] != 0.0:
         tally[SPREAD] = at_most(tally[SPREAD] + size * (size + tally[MASS] + mass))
 
@@ -124,8 +124,8 @@ def inflation(S: Array) -> float:
 
 
 def check_matrix(P: Array, tally: Array, first: float, name: str = "P") -> None:
-    """Refuse a matrix and sums that no rows can have led to, P having started as `first` times the identity."""
-    state_checks.within("tally, what rounding goes by", tally[[MASS, SHIFT, ENERGY, SPREAD]], 0.0, math.inf)
+    """Raise an error for a matrix and sums that no rows can produce if P starts as `first` times the identity."""
+    state_checks.within("tally, the sums for rounding", tally[[MASS, SHIFT, ENERGY, SPREAD]], 0.0, math.inf)
     if not tally[ROOT]:
         state_checks.within("tally, the mass of A", tally[MASS], 0.0, float(most_mass(P)))
         state_checks.covariance(name, P, first)
@@ -139,54 +139,54 @@ def check_matrix(P: Array, tally: Array, first: float, name: str = "P") -> None:
 
 
 def covariance(P: Array, tally: Array) -> Array:
-    """P in double precision, whichever of P and its root the array holds."""
+    """P in double precision, from the array of P or of its root."""
     P = P.astype(np.float64, copy=False)
     return P @ P.T if tally[ROOT] else P
 
 
 def unsureness(P: Array, tally: Array) -> tuple[float, float]:
-    """theta, and what w may be off by: how far rounding can have moved A and w, relatively."""
+    """Bounds on the relative errors of A (theta) and of w by rounding."""
     size, rows = P.shape[0], float(tally[ROWS])
     unit = SAFETY * float(np.finfo(P.dtype).eps) / 2
-    tau = size + (float(tally[ROOT]) - 1.0 if tally[ROOT] else float(tally[MASS]))  # as long as P itself was kept
+    tau = size + (float(tally[ROOT]) - 1.0 if tally[ROOT] else float(tally[MASS]))  # while P itself was stored
     theta = unit * math.sqrt(size) * (math.sqrt(rows) * tau + math.sqrt(float(tally[SPREAD])))
     drift = unit * (rows * math.sqrt(size * tau) + math.sqrt(rows * float(tally[SPREAD])))
     return theta, drift
 
 
 def has_digits(P: Array, tally: Array) -> bool:
-    """Whether rounding is small enough for promises."""
+    """Whether rounding is small enough for certificates and bounds."""
     return unsureness(P, tally)[0] <= MOST_UNSURE and lost_in_sums(tally) <= MOST_LOST
 
 
 def lost_in_sums(tally: Array) -> float:
-    """How far rounding of the terms and of their sum can have moved `excess`."""
+    """A bound on the error of `excess` from rounding of its terms and of their sum."""
     excess = abs(float(tally[EXCESS]))
     terms = float(tally[ROWS]) * excess + 16.0 * (float(tally[LOSS]) + float(tally[ENERGY]))
     return float(np.finfo(np.float64).eps) / 2 * terms
 
 
 def require_digits(P: Array, tally: Array, refusal: type[ValueError]) -> None:
-    """Refuse a promise where rounding may be larger than it."""
+    """Raise `refusal` if rounding errors are too large for a certificate or a bound."""
     remedy = "Scale the features, for example to unit variance"
     theta, _ = unsureness(P, tally)
     if not theta <= MOST_UNSURE:
         raise refusal(
             f"A has grown to {float(tally[MASS]):.2g} times regularization in {int(tally[ROWS])} rows, along "
-            f"directions that rounding cannot tell apart (relative error up to {theta:.1g}; nothing is promised beyond "
-            f"{MOST_UNSURE:.0e}). {remedy}, drop columns that others determine, or raise regularization"
+            f"directions that rounding cannot separate (relative error up to {theta:.1g}; nothing is guaranteed beyond "
+            f"{MOST_UNSURE:.0e}). {remedy}, drop columns that depend on others, or raise regularization"
             + ('; precision="double" has more digits.' if P.dtype == np.float32 else ".")
         )
     lost = lost_in_sums(tally)
     if not lost <= MOST_LOST:
         raise refusal(
-            f"forecasts and losses are so large that rounding may move their sum by {lost:.1g}; nothing is promised "
-            f"beyond {MOST_LOST:g}. {remedy}."
+            f"forecasts and losses are so large that rounding may change their sum by {lost:.1g}; nothing is "
+            f"guaranteed beyond {MOST_LOST:g}. {remedy}."
         )
 
 
 def allowance(P: Array, tally: Array, more: float = 0.0, merged: bool = False) -> float:
-    """By how much `excess` may be off; `more` is to be added to SHIFT, which the steps of merging are not in."""
+    """A bound on the error of `excess`. `more` is added to SHIFT, which does not include the steps of merging."""
     theta, drift = unsureness(P, tally)
     energy = float(tally[ENERGY]) + abs(float(tally[EXCESS]))
     shift = float(tally[SHIFT]) + more + (energy if merged else 0.0)

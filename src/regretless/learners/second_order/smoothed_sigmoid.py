@@ -1,14 +1,14 @@
-r"""The sigmoid smoothed by a Gaussian, :math:`g(\mu) = E\,\sigma(\mu + \tau t)`, many times for one :math:`\tau`.
+r"""The sigmoid smoothed by a Gaussian, :math:`g(\mu) = E\,\sigma(\mu + \tau t)`, for many mu at one :math:`\tau`.
 
-For small :math:`\tau` it is the trapezoidal sum in t, minus what the poles of the sigmoid put into it: those at
-:math:`t_p = (i\pi(2n-1) - \mu)/\tau` add :math:`2\pi i\,\varphi(t_p) / (\tau (e^{-2\pi i t_p/h} - 1))` each, and known
-they can be taken away, so that the step need not shrink as :math:`\tau` grows. For large :math:`\tau` it is the
+For small :math:`\tau` it is the trapezoidal sum in t, minus the contributions of the sigmoid's poles: each pole
+:math:`t_p = (i\pi(2n-1) - \mu)/\tau` adds :math:`2\pi i\,\varphi(t_p) / (\tau (e^{-2\pi i t_p/h} - 1))` to the sum.
+Since these are known and subtracted, the step need not shrink as :math:`\tau` grows. For large :math:`\tau` it is the
 expansion in the even moments of the logistic distribution,
 
 .. math:: g(\mu) = \Phi(x) - \varphi(x) \sum_{j \ge 1} a_j \tau^{-2j} \mathrm{He}_{2j-1}(x), \qquad x = \mu/\tau,
 
-which is asymptotic: its terms fall to about :math:`e^{-\tau^2/2}`. In the far tail both are used where they keep their
-relative precision, by the identity :math:`g(\mu) = e^{\mu + \tau^2/2} g(-\mu - \tau^2)`.
+which is asymptotic: its terms decrease to about :math:`e^{-\tau^2/2}`. In the far tail the identity
+:math:`g(\mu) = e^{\mu + \tau^2/2} g(-\mu - \tau^2)` moves both to arguments where they are precise relative to g.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ STEP = 0.5
 SIDE = 17  # nodes on either side: exp(-8.5^2 / 2) is 2e-16
 NODES = STEP * np.arange(-SIDE, SIDE + 1)
 WEIGHTS = STEP * np.exp(-0.5 * NODES**2) / math.sqrt(2.0 * math.pi)
-HIGHEST_POLE = 2.9  # those above it add less than 1e-14
-EXPANDS = 8.0  # the tau from which on the expansion is used
-RARE = -4.0  # below this x the value is so small that its relative precision is looked after
+HIGHEST_POLE = 2.9  # poles above it add less than 1e-14
+EXPANDS = 8.0  # the least tau for which the expansion is used
+RARE = -4.0  # below this x the value is small, and is computed to relative precision
 ROOT2 = math.sqrt(2.0)
 ROOT2PI = math.sqrt(2.0 * math.pi)
 TERMS = 24
@@ -37,7 +37,7 @@ MOMENTS = 2.0 * (1.0 - 2.0 ** (1.0 - _EVEN)) * zeta(_EVEN)  # a_j = E V^{2j} / (
 
 
 class Smoother(NamedTuple):
-    """What is known once tau is."""
+    """The quantities that depend only on tau."""
 
     tau: float
     falls: Array  # exp(-tau t) at the nodes
@@ -47,7 +47,7 @@ class Smoother(NamedTuple):
 
 @kernel
 def smoother(tau: float) -> Smoother:
-    """For one tau."""
+    """The `Smoother` of one tau."""
     if not tau < EXPANDS:
         nothing = np.empty(0)
         return Smoother(tau, nothing, nothing, nothing)
@@ -76,7 +76,7 @@ def smoothed(mu: float, by: Smoother) -> float:
 
 @summing_kernel
 def on_nodes(fall: float, falls: Array) -> float:
-    """The trapezoidal sum, from exp(-mu)."""
+    """The trapezoidal sum, given exp(-mu)."""
     total = 0.0
     for i in range(falls.size):
         total += WEIGHTS[i] / (1.0 + fall * falls[i])
@@ -85,7 +85,7 @@ def on_nodes(fall: float, falls: Array) -> float:
 
 @kernel
 def from_poles(x: float, by: Smoother) -> float:
-    """What the poles put into the trapezoidal sum: each, with its mirror image, twice the real part."""
+    """The contribution of the poles to the trapezoidal sum: for each pole and its mirror image, twice the real part."""
     if abs(x) > 9.0:
         return 0.0
     # t_p = -x + i y: phi(t_p) = exp((y^2 - x^2)/2 + i x y)/sqrt(2 pi), exp(-2 pi i t_p/h) = exp(2 pi (y + i x)/h)
@@ -104,7 +104,7 @@ def from_poles(x: float, by: Smoother) -> float:
 
 @kernel
 def expansion(x: float, tau: float) -> float:
-    """The sum of a_j tau^{-2j} He_{2j-1}(x), as far as its terms fall."""
+    """The sum of a_j tau^{-2j} He_{2j-1}(x), as long as its terms decrease."""
     shrink = 1.0 / (tau * tau)
     total, factor, last = 0.0, shrink, math.inf
     even, odd = 1.0, x  # He_{2j-2}, He_{2j-1}
@@ -125,7 +125,7 @@ def expansion(x: float, tau: float) -> float:
 
 @kernel
 def log_smoothed(mu: float, by: Smoother) -> float:
-    """log g(mu), to relative precision in the tail too."""
+    """log g(mu), such that g has relative precision in the tail too."""
     tau = by.tau
     square = tau * tau
     outside = 0.0
@@ -136,7 +136,7 @@ def log_smoothed(mu: float, by: Smoother) -> float:
     if mu >= 0.0 or x > RARE:
         return outside + math.log(smoothed(mu, by))
     lead = log_normal_cdf(x)  # here tau > 8
-    if x < -1e5:  # He_n(x) is x^n, and the sum that of the logistic distribution's moments
+    if x < -1e5:  # He_n(x) is x^n, and the sum has the closed form of the logistic moments
         angle = -math.pi * x / tau
         return outside + lead + math.log(angle / math.sin(angle))
     hazard = math.exp(-0.5 * x * x - lead) / ROOT2PI

@@ -1,20 +1,20 @@
-r"""The quadratic machine under every second-order learner (docs/architecture.md).
+r"""The sum of quadratics of every second-order learner (docs/architecture.md).
 
-After each round the loss is replaced by a quadratic that lies below it. Their sum is
-:math:`w^T A w - 2 b^T w + const`; kept are :math:`P = A^{-1}` and the leader :math:`w = P b`, in reduced
+After each round the loss is replaced by a quadratic that lies below it. The sum of the quadratics is
+:math:`w^T A w - 2 b^T w + const`. The state has :math:`P = A^{-1}` and the leader :math:`w = P b`, in reduced
 coordinates: r = K - 1 rows of d numbers, because every gradient and Hessian of the softmax annihilates the
 all-ones direction. For a row x, with :math:`I \otimes x` its r copies,
 
 .. math:: V = P\,(I \otimes x), \qquad m = W x, \qquad Q = (I \otimes x)^T P\,(I \otimes x)
 
-are all a forecast needs, and :math:`P \leftarrow P - U^T U` with r rows in U is all an update does.
+are all that a forecast needs, and an update is :math:`P \leftarrow P - U^T U` with r rows in U.
 
-One pass a row. The rank-r downdate of round t is not applied at once: `fold` applies it while it forms the
-product of round t+1, so P is streamed through the processor once a row. `flush` applies the last one
-at the end of a block. Entry by entry the arithmetic is the same, so blocks of any length give the same bits.
+There is one pass over P per row. The rank-r downdate of round t is deferred: `fold` applies it while it computes the
+product of round t+1, so that P is read and written once per row. `flush` applies the last downdate at the end of a
+block. The arithmetic of each entry is the same, so results do not depend on the block length, to the bit.
 
-`tally` holds what the run adds up (tally.py, rounding.py); excess = loss suffered - min_V [lam |V|^2 + sum of the
-quadratics]: the certificate but for lam |W|^2. Once P has too few digits, its array holds a root of P (roots.py).
+`tally` has the running sums (tally.py, rounding.py). excess = total loss - min_V [lam |V|^2 + sum of the quadratics]:
+the certificate without lam |W|^2. Once P has too few digits, its array holds a root of P (roots.py).
 """
 
 from __future__ import annotations
@@ -52,19 +52,20 @@ from regretless.learners.second_order.rounding import (
     most_mass,
 )
 
-# What is added to Q, relative to its trace, so that rounding leaves it positive definite; and beyond any sensible Q.
+# Added to Q, relative to its trace, so that it stays positive definite after rounding (the second beyond ABSURD).
 ROUNDED, ROUNDED_FAR, ABSURD = 1e-15, 1e-10, 1e12
-# A is found from its inverse up to this condition.
+# The largest condition number at which A is computed from its inverse.
 MOST_CONDITION = 1e12
 
-# P of these sizes is folded four rows at a time, in blocks of so many rows (`in_four`): larger ones wait for memory.
+# Sizes of P for which four rows of P are folded at a time, and the least rows per block (see `in_four`). A larger P is
+# limited by memory bandwidth.
 LEAST_IN_FOUR, MOST_IN_FOUR, LEAST_ROWS_IN_FOUR = 8, 256, 32
 
 Four = tuple[Array, Array, Array, Array]
 
 
 class SurrogateState(NamedTuple):
-    """What a second-order learner has learned: two arrays and eleven sums."""
+    """The state of a second-order learner: two arrays and eleven sums."""
 
     P: Array  # inverse of A, (r d, r d), or once tally[ROOT] is set a root of it; float32 in single precision
     w: Array  # minimiser of the surrogate, (r d,)
@@ -74,25 +75,25 @@ class SurrogateState(NamedTuple):
 
 
 def start(size: int, regularization: float, single: bool = False) -> SurrogateState:
-    """No rows yet: A = lam I. P alone may be of single precision: it is nearly all of the memory and of the work."""
+    """The state before the first row: A = lam I. With `single`, P is stored in float32, and nothing else."""
     P: Any = np.eye(size) / regularization
     return SurrogateState(P=P.astype(np.float32) if single else P, w=np.zeros(size), tally=np.zeros(SUMS))
 
 
 def check(state: Any, regularization: float, largest_row: float) -> None:
-    """Refuse a state that no rows up to that norm can have led to."""
+    """Raise an error for a state that no rows up to that norm can produce."""
     state_checks.tally(state.tally)
     check_matrix(state.P, state.tally, 1.0 / regularization)
     state_checks.weights("w", state.w, largest_row)
 
 
 def merged(states: Sequence[Any], common: Any) -> Any:
-    r"""The state of all quadratics, of states that went on from a common one (docs/architecture.md).
+    r"""The state for the quadratics of all parts, which continued from a common state (docs/architecture.md).
 
-    Each sum is its minimum plus :math:`(V - w_i)^T A_i (V - w_i)`, and the common past is to count once. So
+    Each sum is its minimum plus :math:`(V - w_i)^T A_i (V - w_i)`, and the common past counts once. So
     :math:`A = A_0 + \sum (A_i - A_0)`, and with :math:`d_i = w_i - w_0` the minimiser is :math:`w_0 + d`,
-    :math:`A d = \sum A_i d_i`, where the minimum lies :math:`\sum d_i^T A_i d_i - d^T A d` above the sum of what the
-    parts have added to theirs: no constant, which would be large, enters.
+    :math:`A d = \sum A_i d_i`. The minimum lies :math:`\sum d_i^T A_i d_i - d^T A d` above the sum of the parts'
+    increases of their minima. In this form the constants of the sums, which are large, do not occur.
     """
     past = inverse(covariance(common.P, common.tally))
     A, pull, rise = past.copy(), np.zeros(common.w.size), 0.0
@@ -123,8 +124,8 @@ def inverse(M: Array) -> Array:
         lower, failed = lapack.dpotri(factor, lower=True)
     if failed or M.diagonal().max() * lower.diagonal().max() > MOST_CONDITION:
         raise ValueError(
-            "these learners cannot be merged: A is too ill-conditioned to be found from its inverse. Scale the "
-            "features, for example to unit variance, or raise regularization."
+            "these learners cannot be merged, because A is too ill-conditioned to be computed from its inverse. Scale "
+            "the features, for example to unit variance, or raise regularization."
         )
     lower = np.tril(lower)
     found: Array = lower + np.tril(lower, -1).T
@@ -143,7 +144,7 @@ def helmert(n_classes: int) -> Array:
 
 @kernel
 def product(P: Array, x: Array, V: Array) -> None:
-    """V = P (I ⊗ x), reading P only; given a root S for P, the rows of V are S^T (I ⊗ x)."""
+    """V = P (I ⊗ x), without changing P; if the array holds a root S, the rows of V are S^T (I ⊗ x)."""
     r, size = V.shape
     d = x.size
     for k in range(r):
@@ -178,7 +179,7 @@ def fold(P: Array, U: Array, x: Array, V: Array) -> None:
 
 @kernel
 def flush(P: Array, U: Array) -> None:
-    """P -= U^T U, and nothing is pending any more."""
+    """P -= U^T U, then U = 0: no update is pending."""
     for row in range(P.shape[0]):
         for l in range(U.shape[0]):
             u = U[l, row]
@@ -189,7 +190,7 @@ def flush(P: Array, U: Array) -> None:
 
 @kernel
 def product_one(P: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
-    """v = P x for row t, reading P only, or S^T x given a root S for P; returns w.x and |x|^2."""
+    """v = P x for row t (S^T x if the array holds a root S), without changing P; returns w.x and |x|^2."""
     m = 0.0
     square = 0.0
     for i in range(v.size):
@@ -205,16 +206,16 @@ def product_one(P: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, 
 
 @kernel
 def four_pay(size: int, n_rows: int) -> bool:
-    """Whether `in_four` is faster than row by row for a block of so many rows."""
+    """Whether `in_four` is faster for a block of `n_rows` rows."""
     return LEAST_IN_FOUR <= size <= MOST_IN_FOUR and n_rows >= LEAST_ROWS_IN_FOUR
 
 
 @kernel
 def in_four(P: Array) -> Four:
-    """Rows 0, 4, 8, ... of P as a matrix of their own, and rows 1, 5, 9, ..., and so on; those left over stay in P.
+    """Copy rows 0, 4, 8, ... of P to one matrix, rows 1, 5, 9, ... to the next, and so on; the last d % 4 rows stay.
 
-    Four rows are then folded at a time, which reads and writes v once for all four: three quarters to half of the time.
-    They must be arrays of their own, for the compiler has to know that they do not overlap.
+    `fold_four` then folds four rows at a time, which reads and writes v once for all four: half to three quarters of
+    the time of `fold_one`. The rows are in separate arrays, because the compiler must know that they do not overlap.
     """
     d = P.shape[0]
     A, B = np.empty((d // 4, d), P.dtype), np.empty((d // 4, d), P.dtype)
@@ -230,7 +231,7 @@ def in_four(P: Array) -> Four:
 
 @kernel
 def put_back(P: Array, four: Four) -> None:
-    """The rows of `in_four` into P."""
+    """Copy the rows of `in_four` back to P."""
     A, B, C, D = four
     for h in range(A.shape[0]):
         for i in range(P.shape[0]):
@@ -244,7 +245,7 @@ def put_back(P: Array, four: Four) -> None:
 def fold_rest(
     P: Array, u: Array, w: Array, X: Array, t: int, v: Array, so_far: tuple[int, float, float]
 ) -> tuple[float, float]:
-    """The rows of P that are left, one at a time, given how many are done, and w.x and |x|^2 so far."""
+    """Fold the remaining rows of P, one at a time; `so_far` has the rows done, and w.x and |x|^2 so far."""
     first, m, square = so_far
     for j in range(first, v.size):
         xj = X[t, j]
@@ -261,9 +262,8 @@ def fold_rest(
 def fold_one(P: Array, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
     """P -= u u^T and v = P x for row t, in one pass over P; returns w.x and |x|^2.
 
-    These two are there long before v is, so that the processor goes on with them while it waits for v. The learners
-    with one number to forecast take the row by its index: a slice of X would cost them, in reference counting alone, a
-    tenth of a row at d = 20.
+    Both are known long before v is, so that the processor can use them while it waits for v. The row is passed as X and
+    t: a slice of X would cost a tenth of the time per row at d = 20, for reference counting alone.
     """
     for i in range(v.size):
         v[i] = 0.0
@@ -272,7 +272,7 @@ def fold_one(P: Array, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[
 
 @apart_kernel
 def fold_four(P: Array, four: Four, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
-    """`fold_one` where rows of P are `in_four`: entry by entry the same arithmetic in the same order."""
+    """`fold_one` for rows of P `in_four`: for each entry the same arithmetic in the same order."""
     A, B, C, D = four
     m = 0.0
     square = 0.0
@@ -286,7 +286,7 @@ def fold_four(P: Array, four: Four, u: Array, w: Array, X: Array, t: int, v: Arr
         square = (((square + x0 * x0) + x1 * x1) + x2 * x2) + x3 * x3
         for i in range(v.size):
             A[h, i] -= u0 * u[i]
-            a = A[h, i]  # as it is kept, be it of single precision
+            a = A[h, i]  # as stored, perhaps in single precision
             B[h, i] -= u1 * u[i]
             b = B[h, i]
             C[h, i] -= u2 * u[i]
@@ -301,8 +301,8 @@ def fold_four(P: Array, four: Four, u: Array, w: Array, X: Array, t: int, v: Arr
 def fold_row(P: Array, four: Four | None, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
     """P -= u u^T and v = P x for row t, in one pass over P; returns w.x and |x|^2.
 
-    `four` are rows of P `in_four`, or None for all rows in P. Which of the two is known when the caller is compiled, so
-    that there are two loops and neither knows of the other.
+    `four` are rows of P `in_four`, or None if all rows are in P. Its type is known at compile time, so that the caller
+    is compiled once for each case, without a branch in its loop.
     """
     if four is None:
         return fold_one(P, u, w, X, t, v)
@@ -311,7 +311,7 @@ def fold_row(P: Array, four: Four | None, u: Array, w: Array, X: Array, t: int, 
 
 @kernel
 def end_fold(P: Array, four: Four | None, u: Array) -> None:
-    """All rows back into P, and the last update with them."""
+    """Copy all rows back to P and apply the last update."""
     if four is not None:
         put_back(P, four)
     flush_one(P, u)
@@ -339,7 +339,7 @@ def flush_one(P: Array, u: Array) -> None:
 def look(V: Array, w: Array, x: Array, H: Array, root: bool, work: Work) -> float:
     """m = W x and Q = (I ⊗ x)^T P (I ⊗ x), lifted from the r reduced to the K logit coordinates; returns |x|.
 
-    V = P (I ⊗ x), or with `root` the rows S^T (I ⊗ x).
+    V = P (I ⊗ x), or with `root` V has the rows S^T (I ⊗ x).
     """
     r, d = V.shape[0], x.size
     trace = 0.0
@@ -348,7 +348,7 @@ def look(V: Array, w: Array, x: Array, H: Array, root: bool, work: Work) -> floa
         for l in range(k + 1):
             work.M[k, l] = dot(V[k], V[l]) if root else dot(V[k, l * d : (l + 1) * d], x)
         trace += work.M[k, k]
-    if root:  # products of rows of F are positive definite but for their rounding
+    if root:  # products of rows of F are positive definite up to rounding
         for k in range(r):
             work.M[k, k] += (ROUNDED if trace < ABSURD else ROUNDED_FAR) * trace
     lift(work, H)
@@ -379,17 +379,17 @@ def lift(work: Work, H: Array) -> None:
 def weigh(
     y: Array, kappa: float, weight: float, square: float, lam: float, work: Work
 ) -> tuple[float, float, float, float]:
-    """The quadratic taken where the probabilities are work.p: what it does to P, w and the sums.
+    """The effect on P, w and the sums of the quadratic at the point with probabilities work.p.
 
-    Returns the growth of `excess` beyond the loss suffered minus the loss at that point, the size of the terms of that,
-    and the row's mass and shift (rounding.py). e = z - m is how far the point lies from the leader's forecast. With
+    Returns the growth of `excess` beyond the learner's loss minus the loss at that point, the sum of the absolute terms
+    of this growth, and the row's mass and shift (rounding.py). e = z - m is the point minus the leader's forecast. With
     S = weight kappa (diag p - p p^T), T = I + S Q and R R^T = T^{-1} S, the Woodbury update is
 
         P -= V R R^T V^T                     w += V R R^T (e + (y/p) / (2 kappa))
 
-    because the gradient is weight (p - y) = -S (y/p) / kappa: in this form nothing cancels, however large Q
-    is or small p (a probability that underflowed is raised to 1e-300, in place). Left in work.L is R, in
-    work.vectors[0] what w moves by along the rows of V.
+    because the gradient is weight (p - y) = -S (y/p) / kappa: in this form nothing cancels, for any Q and p (a
+    probability that underflowed is raised to 1e-300, in place). On return work.L is R, and work.vectors[0] has the
+    coefficients of w's step along the rows of V.
     """
     K, r = work.L.shape
     p, e, Q, L, LQ, M = work.p, work.e, work.Q, work.L, work.LQ, work.M
@@ -439,7 +439,7 @@ def weigh(
 
 @kernel
 def apply(V: Array, w: Array, U: Array, H: Array, work: Work) -> None:
-    """Move w by what `weigh` found, and set the rows of U to the columns of V R; the caller folds them into P."""
+    """Move w by the step of `weigh`, and set the rows of U to the columns of V R; the caller folds them into P."""
     K, r = H.shape
     size = w.size
     L, coefficients = work.L, work.vectors[0]
@@ -464,8 +464,9 @@ def apply(V: Array, w: Array, U: Array, H: Array, work: Work) -> None:
 def apply_to_root(
     S: Array, F: Array, w: Array, x: Array, bend: float, H: Array, scratch: tuple[Array, Array], work: Work
 ) -> None:
-    """The same where S S^T = P and the rows of F are S^T (I ⊗ x): A grows by one column of the Hessian, `bend` times
-    diag p - p p^T, at a time.
+    """`apply` for a root S of P, where the rows of F are S^T (I ⊗ x).
+
+    A grows by the Hessian, `bend` times diag p - p p^T, one column of its factor at a time.
     """
     K, r = H.shape
     d = x.size

@@ -49,36 +49,36 @@ from regretless.learners.second_order.surrogate import (
 from regretless.theory import bounds
 from regretless.theory.domains import Competition, WholeSpace
 
-HIGHEST = SUMS  # one more sum than the others keep: the largest |y|
+HIGHEST = SUMS  # an additional entry of tally: the largest |y|
 
 
 class VovkState(NamedTuple):
-    """What the forecaster has learned."""
+    """The state of the forecaster."""
 
-    P: Array  # inverse of lam I + sum x x^T, or once tally[ROOT] is set a root of it
+    P: Array  # inverse of lam I + sum x x^T, or a root of it once tally[ROOT] is set
     w: Array  # the ridge solution
     tally: Array  # the sums of tally.py and rounding.py, and the largest |y|
 
 
 class VovkConstants(NamedTuple):
-    """The number the kernels read."""
+    """The constant of the kernels."""
 
     regularization: float
 
 
 class VovkAzouryWarmuth(OnlineRegressor):
-    r"""Online least squares that is almost as good as the best linear predictor in hindsight.
+    r"""Online least squares, almost as good as the best linear predictor in hindsight.
 
-    The forecast at x is that of the ridge solution which counts x already, with label 0:
+    The forecast at x is that of the ridge solution that already includes x with label 0:
 
     .. math:: \hat y = \theta \cdot x, \quad
               \theta = \arg\min\ \lambda|\theta|^2 + \sum_s (y_s - \theta \cdot x_s)^2 + (\theta \cdot x)^2,
 
-    that is m / (1 + q) with m the ridge forecast and :math:`q = x^T A^{-1} x`. It is GAF for the squared loss.
+    that is m / (1 + q) with m the ridge forecast and :math:`q = x^T A^{-1} x`. This is GAF for the squared loss.
 
     **Guarantee.** For every :math:`\theta`: :math:`\lambda|\theta|^2 + Y^2 d \ln(1 + nR^2/(\lambda d))`, Y and
     R the largest :math:`|y|` and :math:`|x|`
-    (`regretless.bounds.vovk_azoury_warmuth`). Neither is needed to play.
+    (`regretless.bounds.vovk_azoury_warmuth`). The forecaster needs to know neither.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ class VovkAzouryWarmuth(OnlineRegressor):
 
     Attributes
     ----------
-    state_ : `P`, `w` (the ridge solution) and `tally` (rows, rows of weight not 1, loss, excess,
-        largest norm, largest scale, largest target).
+    state_ : `P`, `w` (the ridge solution) and `tally` (rows, rows of weight not 1, loss, excess, largest norm, largest
+        scale, sums for rounding, largest target).
 
     Examples
     --------
@@ -145,12 +145,12 @@ class VovkAzouryWarmuth(OnlineRegressor):
         return Competition("squared", WholeSpace())
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
-        """The regret against any weights of the given norm is at most this (equal to it for the ridge solution)."""
+        """An upper bound on the regret against all weights of the given norm (equality for the ridge solution)."""
         check_is_fitted(self, "state_")
         if comparator_norm is None:
             raise NoCertificate(
-                "this learner competes with all linear predictors, and its regret grows with their "
-                "norm: give comparator_norm."
+                "this learner competes with all linear predictors, and its regret grows with their norm: pass "
+                "comparator_norm."
             )
         require_digits(self.state_.P, self.state_.tally, NoCertificate)
         size = validate.positive("comparator_norm", comparator_norm, zero=True)
@@ -158,11 +158,11 @@ class VovkAzouryWarmuth(OnlineRegressor):
         return self._constants.regularization * size**2 + excess
 
     def regret_bound(self, n: int | None = None, comparator_norm: float | None = None) -> float:
-        """The theorem, with R and Y the largest row and target so far."""
+        """The theorem's bound, with R and Y the largest norm and target so far."""
         check_is_fitted(self, "state_")
         tally = self.state_.tally
         if comparator_norm is None:
-            raise NoBound("the bound grows with the comparator's norm: give comparator_norm.")
+            raise NoBound("the bound grows with the comparator's norm: pass comparator_norm.")
         self._require_one_game()
         require_unit_weights(tally)
         require_digits(self.state_.P, tally, NoBound)
@@ -195,14 +195,14 @@ class VovkAzouryWarmuth(OnlineRegressor):
 
 @inlined_kernel
 def lengths(m: float, q: float, y: float, weight: float) -> tuple[float, float]:
-    """How far w goes along v when weight (y - theta.x)^2 is added, and how much the minimum of the sum rises."""
+    """The step of w along v when weight (y - theta.x)^2 is added, and the increase of the sum's minimum."""
     step = weight * (y - m) / (1.0 + weight * q)
     return step, step * (y - m)
 
 
 @inlined_kernel
 def move(w: Array, v: Array, u: Array, q: float, weight: float, step: float) -> None:
-    """w += step v, and u is what P is to be folded with."""
+    """w += step v; u is set to the pending update of P."""
     root = math.sqrt(weight / (1.0 + weight * q))
     for i in range(w.size):
         w[i] += step * v[i]
@@ -213,7 +213,7 @@ def move(w: Array, v: Array, u: Array, q: float, weight: float, step: float) -> 
 def count(
     tally: Array, weight: float, y: float, forecast: float, rise: float, square: float, mass: float, shift: float
 ) -> None:
-    """Add a row to all sums."""
+    """Add a row to all running sums."""
     loss = weight * (y - forecast) ** 2
     record(tally, weight, loss, loss - rise, math.sqrt(square))
     charge(tally, mass, shift, weight * y * y)
@@ -222,7 +222,7 @@ def count(
 
 @kernel
 def run(state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkConstants, out: Array) -> None:
-    """The game over a block: forecast, see the target, lose, update."""
+    """Play a block: forecast, see the target, compute the loss, update."""
     P, _, tally = state
     done = 0
     if tally[ROOT] == 0.0:
@@ -240,7 +240,7 @@ def run(state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkCons
 def run_rows(
     state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkConstants, four: Four | None, out: Array
 ) -> int:
-    """The rows as far as P has digits for them; returns how many. `four`: see `fold_row`."""
+    """Play rows until P has too few digits; returns the number of rows played. For `four` see `fold_row`."""
     P, w, tally = state
     v, u, most, per_square = np.empty(w.size), np.zeros(w.size), most_mass(P), 1.0 / constants.regularization
     all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
@@ -272,7 +272,7 @@ def run_rows(
 
 @kernel
 def run_by_root(state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkConstants, out: Array) -> None:
-    """The same once P's array holds a root S of it."""
+    """Play a block when P's array holds a root S."""
     S, w, tally = state
     lam = constants.regularization
     f = np.empty(w.size)
@@ -291,7 +291,7 @@ def run_by_root(state: VovkState, X: Array, Y: Array, weight: Array, constants: 
 
 @kernel
 def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, constants: VovkConstants, out: Array) -> int:
-    """The same in coefficients of a panel's rows; returns the number of rows that P has digits for."""
+    """Play a panel in coefficients of its rows; returns the number of rows for which P has enough digits."""
     lam = constants.regularization
     C = np.empty((1, panel.omega.size))
     for t in range(weight.size):

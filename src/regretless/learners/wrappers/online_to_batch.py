@@ -1,4 +1,4 @@
-"""OnlineToBatch: from a learner of a stream to a predictor for fresh rows."""
+"""OnlineToBatch: from a learner on a stream to one fixed predictor."""
 
 from __future__ import annotations
 
@@ -26,45 +26,48 @@ METHODS = ("random", "average", "last", "suffix")
 
 
 def _offers(name: str) -> Callable[[OnlineToBatch], bool]:
-    """Whether the learner has this verb."""
+    """Whether the learner has this method."""
     return lambda estimator: hasattr(getattr(estimator, "estimator_", estimator.estimator), name)
 
 
 class OnlineToBatch(TakesTurns, BaseEstimator):
-    r"""One predictor for fresh rows, out of the n of a run: what a stream has taught, as a scikit-learn estimator.
+    r"""One fixed predictor from the n forecasters of an online run, as a scikit-learn estimator.
 
-    `fit` runs the learner once over the rows, in the order given. Row t is forecast by the learner of the t - 1 rows
-    before it; these n forecasters become one:
+    `fit` runs the learner once over the rows, in the given order. The forecaster of row t has learned the t - 1 rows
+    before it. The n forecasters are combined into one:
 
-    - "random": that of a row :math:`\tau` drawn uniformly from 1, ..., n. One copy is kept at a time: row t replaces it
-      with probability 1/t, so that n need not be known (`partial_fit`). The rows where this happens are drawn by skips,
-      :math:`t' = 1 + \lfloor t/U \rfloor` with U uniform, about ln n of them, and the run goes on in blocks between.
-    - "average": the mean of the n weights. For proper learners, whose forecasts are linear: by Jensen it is as good.
+    - "random": the forecaster of a row :math:`\tau` drawn uniformly from 1, ..., n. Only one copy is stored at a time:
+      row t replaces it with probability 1/t, so that n need not be known (`partial_fit`). The rows of replacement,
+      about ln n of them, are drawn by skips, :math:`t' = 1 + \lfloor t/U \rfloor` with U uniform, and the rows between
+      are learned in blocks.
+    - "average": the mean of the n weights, for proper learners, whose forecasts are linear. By Jensen's inequality it
+      has the same guarantee.
     - "suffix": the mean of the last half of the weights.
-    - "last": what has learned all rows.
+    - "last": the learner after all rows.
 
-    A learner that is improper, such as `AIOLI`, solves its own problem for each new row: "random" and "last" keep
-    its whole state.
+    An improper learner, such as `AIOLI`, solves an optimisation problem for each new row: "random" and "last" store its
+    whole state.
 
     **Guarantee.** For independent rows of one distribution, "random" and "average" have an expected excess risk over
-    the best comparator of at most the regret bound divided by n: row t is fresh to the learner of those before it
-    ([AIOLI]_ Corollary 6, [FOLKLORE]_ section 4.3). `excess_risk_bound()` is that number. "last" and "suffix" are often
-    better and have no such proof.
+    the best comparator of at most the regret bound divided by n, because row t is independent of the rows that its
+    forecaster has learned ([AIOLI]_ Corollary 6, [FOLKLORE]_ section 4.3). `excess_risk_bound()` is this number. "last"
+    and "suffix" are often better, but have no such proof.
 
     Parameters
     ----------
-    estimator : the learner. It is not touched: a clone learns.
+    estimator : the learner. It is cloned, and not changed.
     method : "random", "average", "suffix" or "last".
-    random_state : seed of the random row. The draws depend on it and on the row, so there is no generator to keep.
+    random_state : seed of the random row. Draws depend only on it and on the row, so there is no generator to save.
 
     Attributes
     ----------
-    estimator_ : the learner of all rows.
-    kept_ : the learner that forecasts, which can be saved (`kept_.save(path)`); None where weights are averaged.
-    weights_ : the averaged weights, as the learner keeps them; None where a state is kept.
-    n_rows_ : rows learned (of weight above 0).
-    n_rows_kept_ : the rows that the kept learner has learned; where weights are averaged, how many of them.
-    classes_, n_features_in_ : those of the learner.
+    estimator_ : the learner after all rows.
+    kept_ : the learner that makes the forecasts, which can be saved (`kept_.save(path)`); None if weights are averaged.
+    weights_ : the averaged weights, in the learner's format; None if a state is stored.
+    n_rows_ : the number of rows learned (with weight above 0).
+    n_rows_kept_ : the number of rows that `kept_` has learned; if weights are averaged, the number of weights in the
+        average.
+    classes_, n_features_in_ : as in the learner.
 
     Examples
     --------
@@ -91,7 +94,7 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     weights_: Array | None
     n_rows_: int
     n_rows_kept_: int
-    _next_row: int  # the next to be kept, counted from 1
+    _next_row: int  # the next row before which something is stored, counted from 1
     _learned: ClassVar[tuple[str, ...]] = ("_next_row",)
 
     def __init__(self, estimator: OnlineLearner, method: str = "random", random_state: int = 0) -> None:
@@ -101,7 +104,7 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
 
     @classmethod
     def _example(cls) -> Self:
-        """A small one that can be played."""
+        """A small example for tests."""
         from regretless.learners.second_order.aioli import AIOLI
 
         return cls(AIOLI())
@@ -109,13 +112,15 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     # ------------------------------------------------------------------ learning
 
     def fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Forget everything, run once over the rows in the order given, and keep one predictor."""
+        """Start from scratch: run once over the rows in the given order, and store one predictor."""
         return self._learn(X, y, classes, sample_weight, fresh=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with more rows. The first call needs `classes` if its rows do not show them all."""
+        """Continue with more rows. The first call needs `classes` if its labels do not include all of them."""
         if self.method == "suffix":
-            raise ValueError('method="suffix": where the last half begins is known at the end alone. Use fit.')
+            raise ValueError(
+                'method="suffix" needs the number of rows in advance, for the last half of the rows: use fit.'
+            )
         return self._learn(X, y, classes, sample_weight, fresh=not hasattr(self, "estimator_"))
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any, fresh: bool) -> Self:
@@ -124,7 +129,7 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
             if fresh:
                 self._begin(y, sample_weight)
                 if y is not None and not is_regressor(self.estimator):
-                    classes = Labels.of(y, classes).classes  # that the learner might otherwise wait for
+                    classes = Labels.of(y, classes).classes  # so that the learner starts with the first row
             block = self.estimator_._open_block(X, y, classes, sample_weight, keep=False)
             self._learn_block(block)
         except BaseException:
@@ -138,8 +143,8 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
         return self
 
     def _learn_block(self, block: Any) -> None:
-        """Learn a block, and stop before every row at which something is kept."""
-        counted = np.flatnonzero(block.weight)  # a row of weight 0 is a row left out
+        """Learn a block, with a stop before every row at which something is stored."""
+        counted = np.flatnonzero(block.weight)  # rows of weight 0 do not count
         learned = self.n_rows_
         try:
             while self._next_row <= learned + counted.size:
@@ -151,7 +156,7 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
             self.n_rows_ = learned + int(np.searchsorted(counted, block.at))
 
     def _conclude(self) -> None:
-        """Say what was learned."""
+        """Set the fitted attributes."""
         if self.method == "last" or self.n_rows_ == 0:
             self.kept_, self.n_rows_kept_ = self.estimator_, self.n_rows_
         self.n_features_in_ = self.estimator_.n_features_in_
@@ -161,7 +166,7 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
 
     def _begin(self, y: Any, sample_weight: Any) -> None:
         if not isinstance(self.estimator, OnlineLearner):
-            raise ValueError(f"estimator={self.estimator!r}: give one of regretless's learners, such as AIOLI().")
+            raise ValueError(f"estimator={self.estimator!r} is not a learner of regretless: pass one, such as AIOLI().")
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} is unknown: choose one of {METHODS}.")
         validate.whole("random_state", self.random_state, 0)
@@ -177,7 +182,7 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
             self._next_row = int(np.count_nonzero(validate.weights(sample_weight, n))) // 2 + 1
 
     def _keep(self, t: int) -> None:
-        """Keep the learner of the t - 1 rows so far, or its weights, and say before which row that is next."""
+        """Store the learner after t - 1 rows, or add its weights to the mean, and set the next row to stop at."""
         if self.method == "random":
             self.kept_, self.n_rows_kept_ = copy.deepcopy(self.estimator_), t - 1
             u = 1.0 - np.random.default_rng([int(self.random_state), t]).random()  # in (0, 1]
@@ -186,8 +191,8 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
         weights = self.estimator_._iterate()
         if weights is None:
             raise ValueError(
-                f"method={self.method!r} is for learners whose forecasts are linear in the row, and those of "
-                f'{type(self.estimator_).__name__} are no function of weights alone. Use method="random" or "last".'
+                f"method={self.method!r} needs a learner whose forecasts are linear in the row, and those of "
+                f'{type(self.estimator_).__name__} do not depend on weights alone. Use method="random" or "last".'
             )
         self.n_rows_kept_ += 1
         self.weights_ = np.zeros_like(weights) if self.weights_ is None else self.weights_
@@ -197,7 +202,7 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     # ------------------------------------------------------------------ forecasts
 
     def _predictor(self, X: Any) -> Any:
-        """The learner that forecasts."""
+        """The learner that makes the forecasts."""
         check_is_fitted(self, "estimator_")
         if len(getattr(X, "shape", ())) == 2:
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -208,7 +213,7 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
         return learner
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class, or the number, of each row."""
+        """The most probable class of each row, or its predicted number."""
         found: np.ndarray = self._predictor(X).predict(X)
         return found
 
@@ -227,29 +232,32 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy, or the coefficient of determination for numbers."""
+        """Accuracy for classifiers, the coefficient of determination for regressors."""
         kind = RegressorMixin if is_regressor(self) else ClassifierMixin
         return float(kind.score(self, X, y, sample_weight))
 
-    # ------------------------------------------------------------------ what it promises
+    # ------------------------------------------------------------------ guarantee
 
     def excess_risk_bound(self, comparator_norm: float | None = None) -> float:
-        """The expected excess risk over the best comparator is at most this, for independent rows of one distribution.
+        """An upper bound on the expected excess risk over the best comparator, for i.i.d. rows.
 
         The learner's regret bound for the n rows, divided by n, in the loss of `estimator.competes_with`. The
-        expectation is over the rows and the random one. If the learner declares no bound on the rows, the theorem is
-        used with the largest row met, and the number is itself random: its expectation is the bound.
+        expectation is over the rows and the random choice. If the learner has no declared bound on the rows, the
+        theorem is applied with the largest row so far, and the number is itself random: its expectation is the bound.
         """
         check_is_fitted(self, "estimator_")
         if self.method not in ("random", "average"):
             raise NoBound(
-                f'method={self.method!r} has no theorem: the regret is of all forecasters of the run. Use "random", or '
-                'for proper learners "average".'
+                f"method={self.method!r} has no theorem, because the regret covers all forecasters of the run. Use "
+                '"random", or for proper learners "average".'
             )
         if hasattr(self.estimator_, "mistake_bound"):
-            raise NoBound("the Perceptron's mistakes are bounded by the hinge loss of others: that is no excess risk.")
+            raise NoBound(
+                "the Perceptron's theorem bounds its mistakes by the hinge loss of comparators, which is not an excess "
+                "risk: use another learner."
+            )
         if self.n_rows_ == 0:
-            raise NoBound("no row was learned.")
+            raise NoBound("no row was learned: fit rows of weight above 0 first.")
         asks = "comparator_norm" in inspect.signature(self.estimator_.regret_bound).parameters
         return (
             float(self.estimator_.regret_bound(**({"comparator_norm": comparator_norm} if asks else {}))) / self.n_rows_
