@@ -221,7 +221,7 @@ def test_other_learners_numbers_and_model_files(done: Path) -> None:
         (["nowhere.csv"], "no such file"),
         (["clicks.csv", "--on-bad", "shrug"], "shrug"),
         (["clicks.csv", "--target", "click", "--model", "Titanic()"], "unknown learner"),
-        (["clicks.csv", "--target", "click", "--out", "fresh", "--resume"], "resume"),
+        (["clicks.csv", "--target", "click", "--out", "fresh", "--resume"], "cannot resume"),
     ],
 )
 def test_what_is_refused(done: Path, arguments: list[str], word: str) -> None:
