@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -227,20 +228,17 @@ def check_mirror_descent(
         assert learner.regret_certificate() == close(slow.certificate())
 
 
-@pytest.mark.parametrize("averaging", [False, True])
-@pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize(
     ("loss", "n_classes", "proxy", "domain"),
     [(*case, *pair) for case in CASES for pair in PAIRS if case[0] not in STEEP or pair[1] != "whole"],
 )
-def test_mirror_descent(loss: str, n_classes: int, proxy: str, domain: str, lazy: bool, averaging: bool) -> None:
-    told = {"schedule": InverseRootStep(0.3), "lazy": lazy, "averaging": averaging}
+def test_mirror_descent(loss: str, n_classes: int, proxy: str, domain: str) -> None:
     meant = ("inverse root", 0.3)
-    check_mirror_descent(loss, n_classes, proxy, domain, told, meant, soft=n_classes > 1 and lazy, csr=averaging)
+    for lazy, averaging in itertools.product((False, True), repeat=2):
+        told = {"schedule": InverseRootStep(0.3), "lazy": lazy, "averaging": averaging}
+        check_mirror_descent(loss, n_classes, proxy, domain, told, meant, soft=n_classes > 1 and lazy, csr=averaging)
 
 
-@pytest.mark.parametrize("averaging", [False, True])
-@pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize(
     ("schedule", "meant"),
     [
@@ -252,10 +250,11 @@ def test_mirror_descent(loss: str, n_classes: int, proxy: str, domain: str, lazy
     ids=str,
 )
 @pairs
-def test_schedules(proxy: str, domain: str, schedule: Any, meant: tuple, lazy: bool, averaging: bool) -> None:
-    told = {"schedule": schedule, "lazy": lazy, "averaging": averaging}
-    check_mirror_descent("logistic", 2, proxy, domain, told, meant)
-    check_mirror_descent("softmax", 3, proxy, domain, told, meant, soft=True, csr=True)
+def test_schedules(proxy: str, domain: str, schedule: Any, meant: tuple) -> None:
+    for lazy, averaging in itertools.product((False, True), repeat=2):
+        told = {"schedule": schedule, "lazy": lazy, "averaging": averaging}
+        check_mirror_descent("logistic", 2, proxy, domain, told, meant)
+        check_mirror_descent("softmax", 3, proxy, domain, told, meant, soft=True, csr=True)
 
 
 @pytest.mark.parametrize(("proxy", "domain"), [pair for pair in PAIRS if pair[1] != "whole"])

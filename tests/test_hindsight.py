@@ -120,7 +120,7 @@ CASES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("loss", "kind"), CASES)
-@settings(max_examples=26, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=16, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10**6), size=st.sampled_from([1e-2, 1.0, 3.0]), lam=st.sampled_from([0.0, 0.0, 0.1]))
 def test_the_certificate_never_lies(loss: str, kind: str, seed: int, size: float, lam: float) -> None:
     domain = RowBall(size) if kind == "rows" else SETS[kind](size)
@@ -138,14 +138,15 @@ def test_with_regularization_all_of_space_will_do(loss: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("loss", [*TWO_CLASSES, "squared", "absolute"])
-@pytest.mark.parametrize("iterations", [0, 1, 2, 3])
-def test_a_search_stopped_early_has_an_honest_gap(loss: str, iterations: int) -> None:
+def test_a_search_stopped_early_has_an_honest_gap(loss: str) -> None:
     for seed in range(20):
         X, y, weight = problem(seed, loss)
         played = game(X, y, loss, Ball(2.0), 0.0, weight, None if loss in NUMBERS else [0, 1])
-        early, best = played.solve(len(y), 1e-9, None, iterations), played.solve(len(y), 1e-9)
-        assert early.loss - early.gap <= best.loss + 1e-12 * max(1.0, best.loss)
-        assert early.loss >= best.loss - best.gap
+        best = played.solve(len(y), 1e-9)
+        for iterations in range(4):
+            early = played.solve(len(y), 1e-9, None, iterations)
+            assert early.loss - early.gap <= best.loss + 1e-12 * max(1.0, best.loss), (seed, iterations)
+            assert early.loss >= best.loss - best.gap, (seed, iterations)
 
 
 def test_separable_rows_in_a_ball_and_beyond() -> None:
