@@ -97,7 +97,7 @@ IMPOSSIBLE: dict[str, tuple[Any, Change, str]] = {
     "a scale below the largest row": (AIOLI(), set_entry("state.tally", 4, 100.0), "scale"),
     "weights without a score": (AIOLI(), set_entry("state.w", 0, 1e200), "no score"),
     "weights of a mixture": (Mixture([AIOLI()]), set_entry("state.log_weight", 0, 3.0), "log_weight"),
-    "members of other rows": (Mixture([AIOLI()]), set_entry("learners.0.state.tally", 0, 9.0), "other rows"),
+    "members of other rows": (Mixture([AIOLI()]), set_entry("estimators.0.state.tally", 0, 9.0), "other rows"),
     "a factor of no matrix": (KernelAIOLI(), set_entry("state.triangle", 1, 5.0), "triangle"),
     "walkers outside": (
         AggregatingForecaster(method="langevin", n_samples=16),
@@ -317,12 +317,12 @@ def test_what_is_no_archive_is_refused(what: str, tmp_path: Path) -> None:
 HEADERS = {
     "a list": "[]",
     "nested without end (RecursionError)": "[" * 100_000,
-    "a number of thousands of digits": '{"format": 1, "n_features": ' + "9" * 5000 + "}",
-    "no learner": '{"format": 1}',
-    "an abstract learner": '{"format": 1, "learner": "LinearLearner", "params": {}, "state": []}',
-    "parameters of nobody": '{"format": 1, "learner": "AIOLI", "params": {"wings": 2}, "state": []}',
-    "a set that is none": '{"format": 1, "learner": "FollowTheLeader", "params": {"domain": {"recipe": "os"}}}',
-    "deep parameters": '{"format": 1, "learner": "AIOLI", "params": {"radius": ' + "[" * 900 + "]" * 900 + "}}",
+    "a number of thousands of digits": '{"format": 2, "n_features": ' + "9" * 5000 + "}",
+    "no learner": '{"format": 2}',
+    "an abstract learner": '{"format": 2, "learner": "LinearLearner", "params": {}, "state": []}',
+    "parameters of nobody": '{"format": 2, "learner": "AIOLI", "params": {"wings": 2}, "state": []}',
+    "a set that is none": '{"format": 2, "learner": "FollowTheLeader", "params": {"domain": {"recipe": "os"}}}',
+    "deep parameters": '{"format": 2, "learner": "AIOLI", "params": {"radius": ' + "[" * 900 + "]" * 900 + "}}",
 }
 
 
