@@ -150,7 +150,7 @@ def test_what_bandits_refuse_changes_nothing(entry: Entry) -> None:
     stream = rounds(entry)
     learner = entry.new()
     told = [0] if learner.needs_labels else []
-    with refused("feedback before act", "no round"):
+    with refused("feedback before act", "without an open round"):
         learner.feedback(stream.X[0], 0, True, *told)
     for bad, words in BAD_ROWS:
         if len(np.shape(bad)) == 1 and len(bad) == 3:

@@ -131,7 +131,7 @@ ROUNDING = (
     r"^(no member has a certificate .*)?"
     r"(A has grown to \S+ times regularization in \d+ rows, along directions that rounding cannot separate"
     r"|forecasts and losses are so large that rounding may change their sum by"
-    r"|weight \|x\|\^2 / regularization reached \S+: beyond 1e\+12 rounding in the refits)"
+    r"|weight \|x\|\^2 / regularization reached \S+, and beyond 1e\+12 rounding in the refits)"
 )
 
 
@@ -139,7 +139,7 @@ def reason_to_refuse(entry: Entry, size: float, weight: float) -> str:
     """The words by which a certificate may be refused for 100 to 300 rows of that size and weight."""
     learner = entry.learner
     if isinstance(learner, OneVsRest):
-        return "come near the best softmax is not proved"
+        return "regret against the best softmax is not proved"
     if isinstance(learner, ONS) and weight < 1e12 and (size > 1.0 or not entry.certificate):
         return "gamma=.* is not proved to keep the quadratics below the loss"
     if entry.single and (size >= 1e3 or weight >= 1e6):
@@ -221,7 +221,7 @@ def test_the_certificate_is_within_the_bound(entry: Entry, kind: str) -> None:
 @learners_that(lambda entry: not entry.certificate)
 def test_no_certificate_is_said_not_guessed(entry: Entry) -> None:
     learner, _ = play(entry, entry.stream())
-    with pytest.raises(NoCertificate, match=r"not proved|no regret is proved"):
+    with pytest.raises(NoCertificate, match=r"not proved|has no regret"):
         learner.regret_certificate()
 
 

@@ -32,7 +32,7 @@ from learners import (
     through_file,
 )
 from regretless import BadRow, MirrorDescentAggregator
-from regretless.learners.first_order import aggregation
+from regretless.learners.first_order import aggregator
 
 # ---------------------------------------------------------------------- the same rows, the same bits
 
@@ -235,7 +235,7 @@ def test_compressed_entries_beyond_the_declared_bound_are_refused(entry: Entry) 
 def test_a_bad_row_has_its_number_however_many_are_evaluated_at_a_time(
     form: Callable[[np.ndarray], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aggregation, "ENTRIES", 20)
+    monkeypatch.setattr(aggregator, "ENTRIES", 20)
     X = changed(np.zeros((100, 4)), (77, 2), -1.5)
     learner = MirrorDescentAggregator()
     with pytest.raises(BadRow, match=r"row 77, column 2 \('x2'\): -1.5 is beyond bound = 1"):

@@ -275,7 +275,7 @@ def test_gaf_smoothing_needs_the_number_of_classes() -> None:
     stream = rows(6, 2, 3, seed=3)
     learner = GAF(smoothing="theory", horizon=n, n_samples=10**6).fit(*stream)
     wanted = (3 * math.log(n * n) / 10**6) ** (1 / 3)  # delta = 1/n
-    assert learner._constants.mu == pytest.approx(wanted, rel=1e-12)
+    assert learner._constants.sampling.mu == pytest.approx(wanted, rel=1e-12)
     assert learner.predict_proba(stream.X).min() >= wanted / 3
 
 

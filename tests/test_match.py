@@ -94,7 +94,8 @@ def test_marks_inside_a_block_are_cuts(learner: Any) -> None:
     own = clone(learner).fit(X[:33], y[:33], **({} if isinstance(learner, VovkAzouryWarmuth) else {"classes": [0, 1]}))
     assert whole.checkpoints[1].rows == 33
     assert whole.checkpoints[1].loss == own.total_loss_
-    assert whole.checkpoints[1].certificate == pytest.approx(own.regret_certificate(), rel=1e-12)
+    if not isinstance(learner, VovkAzouryWarmuth):  # which has a certificate for a given norm only
+        assert whole.checkpoints[1].certificate == pytest.approx(own.regret_certificate(), rel=1e-12)
 
 
 def test_a_match_goes_on_from_json(tmp_path: Path) -> None:

@@ -82,9 +82,9 @@ def test_bad_rows_change_nothing(bad):
         with pytest.raises(BadRow, match="row 0"):
             call(row)
     for wrong in (X[0, :3].copy(), np.append(X[0], 1.0)):
-        with pytest.raises(BadRow, match="takes 4 features"):
+        with pytest.raises(BadRow, match="expects 4 features"):
             learner.predict_proba_one(wrong)
-        with pytest.raises(BadRow, match="takes 4 features"):
+        with pytest.raises(BadRow, match="expects 4 features"):
             learner.learn_one(wrong, "no")
     with pytest.raises(BadRow, match="'perhaps' is not one of the classes"):
         learner.learn_one(X[0], "perhaps")
