@@ -61,6 +61,9 @@ TESTS = [
     "test_checks_labels.py",
     "test_checks_refusals.py",
     "test_checks_regret.py",
+    "test_checks_fit.py",
+    "test_checks_matrix.py",
+    "test_checks_others.py",
     "test_checks_sparse.py",
     "test_certificate.py",
     "test_curvature.py",
@@ -70,6 +73,7 @@ TESTS = [
     "test_forecasts.py",
     "test_forms.py",
     "test_interrupts.py",
+    "test_match.py",
     "test_memory.py",
     "test_merging.py",
     "test_model_files.py",
@@ -647,6 +651,11 @@ def run(args: argparse.Namespace) -> None:
     began = time.monotonic()
     runner = Runner(args.folder)
     baseline = runner.baseline(args.jobs, args.cases)
+    for folder in args.beside:
+        theirs = Runner(folder).baseline(args.jobs, args.cases)["left_out"]
+        for nodeid in [each for each in baseline["tests"] if theirs.get(each) in ("too slow", "unstable")]:
+            baseline["left_out"][nodeid] = theirs[nodeid] + " beside"
+            del baseline["tests"][nodeid]
     cost = sum(test["cost"] for test in baseline["tests"].values())
     print(
         f"{len(baseline['tests'])} tests ({cost:.0f} s) pass twice on the code as it is, "
@@ -725,6 +734,13 @@ def main() -> None:
     second.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes side by side")
     second.add_argument("--seconds", type=float, help="start no fault after this time: the first are a sample too")
     second.add_argument("--cases", type=int, default=CASES, help="at most so many cases per test function")
+    second.add_argument(
+        "--beside",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="folders of other versions to compare with: tests too slow or unstable on them are left out here too",
+    )
     second.add_argument("--only", type=int, nargs="+", help="the numbers of the faults to run")
     second.set_defaults(verb=run)
     args = parser.parse_args()
