@@ -1,7 +1,8 @@
-"""`regretless run` and `regretless predict`: the real command, in a subprocess."""
+"""`regretless run` and `regretless predict`: once as a process of its own, then by the same entry point in this one."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -12,17 +13,27 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import regretless
 from regretless import AIOLI, OnlineLogisticRegression
+from regretless.cli import app
 from regretless.evaluate.recipe import learner_of
 
 pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.xdist_group("run")  # one worker makes the folder that most of these tests read
 PROGRAM = [sys.executable, "-c", "from regretless.cli import main; main()"]
 
 
+def process(*arguments: str, at: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, timeout=600, cwd=at)
+
+
 def command(*arguments: str, at: Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, timeout=600, cwd=at, input=given)
+    """The command in this process: starting Python and importing the library takes most of its time."""
+    with contextlib.chdir(at):
+        done = CliRunner().invoke(app, arguments, input=given, catch_exceptions=False)
+    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
 
 
 def clicks(n: int = 3000, seed: int = 0) -> str:
@@ -42,7 +53,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with clicks.csv and a run over it."""
     folder = tmp_path_factory.mktemp("run")
     (folder / "clicks.csv").write_text(clicks())
-    result = command("run", "clicks.csv", "--target", "click", at=folder)
+    result = process("run", "clicks.csv", "--target", "click", at=folder)
     assert result.returncode == 0, result.stderr
     assert "report: clicks-run" in result.stdout
     assert "\x1b" not in result.stdout + result.stderr, "no colours where there is no terminal"
