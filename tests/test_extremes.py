@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import softmax
 
-from regretless import AIOLI, FOLKLORE, GAF, ONS, NoCertificate, VovkAzouryWarmuth
+from regretless import AIOLI, FOLKLORE, GAF, ONS, BadRow, NoCertificate, VovkAzouryWarmuth
 from regretless.core.tally import LOSS
 from regretless.learners.second_order.algebra import workspace
 from regretless.learners.second_order.curvature import lambert_of_exp
@@ -80,3 +82,14 @@ def test_margins_of_ten_thousand():
         assert np.isfinite(p).all()
         assert np.isfinite(learner.decision_function(X[:2])).all()
         assert np.isfinite(learner.partial_fit(X[:1], [1]).state_.tally).all()
+
+
+@pytest.mark.parametrize("learner", [AIOLI, FOLKLORE, GAF])
+def test_comparators_beyond_floating_point_are_refused(learner: Any) -> None:
+    """The curvature constant of logits of size 1e308 is NaN."""
+    X, y = np.array([[10.0, 1.0], [1.0, -10.0]]), [0, 1]
+    with pytest.raises(ValueError, match=r"radius=3 times feature_bound=1e.308 is too large"):
+        learner(radius=3.0, feature_bound=1e308, regularization=1.0).fit(X, y)
+    with pytest.raises(BadRow, match="too large for floating point"):
+        learner(radius=1e300, regularization=1.0).fit(X, y)
+    assert np.isfinite(learner(radius=1e298, regularization=1.0).fit(X, y).predict_proba(X)).all()

@@ -18,6 +18,7 @@ from regretless.learners.second_order.rounding import allowance, require_digits
 from regretless.learners.second_order.surrogate import SurrogateState, check, merged, start
 
 PRECISIONS = ("double", "single")
+LARGEST_LOGIT = 1e300  # of a comparator: beyond it the curvature constants overflow
 
 
 class Constants(NamedTuple):
@@ -59,6 +60,11 @@ class SurrogateClassifier(OnlineClassifier):
     def _shared_constants(self, n_classes: int) -> Constants:
         radius = validate.positive("radius", self.radius)
         bound = 0.0 if self.feature_bound is None else validate.positive("feature_bound", self.feature_bound)
+        if radius * bound > LARGEST_LOGIT:
+            raise ValueError(
+                f"radius={radius:.4g} times feature_bound={bound:.4g} is too large for floating point arithmetic: give "
+                f"numbers whose product is at most {LARGEST_LOGIT:g}."
+            )
         lam = self._default_regularization(radius) if self.regularization is None else self.regularization
         code, number = curvature.rule(self.curvature, n_classes)
         if self.precision not in PRECISIONS:
@@ -90,7 +96,7 @@ class SurrogateClassifier(OnlineClassifier):
 
     def _limits(self) -> tuple[float, float]:
         c = self._constants
-        return c.feature_bound or math.inf, validate.reach(c.regularization)
+        return c.feature_bound or math.inf, min(validate.reach(c.regularization), LARGEST_LOGIT / c.radius)
 
     def _largest_row(self) -> float:
         """R: the declared bound, or the largest norm so far."""
