@@ -55,7 +55,7 @@ def test_files_and_columns(name, tmp_path):
     assert "<svg" in paths[2].read_text()
 
 
-@pytest.mark.parametrize("name", ["mda-dimension", "folklore-boosting"])
+@pytest.mark.parametrize("name", ["mda-dimension"])
 def test_any_number_of_processes_writes_the_same_bytes(name, tmp_path):
     figure = module(name)
     quick(name).write(tmp_path / "one")

@@ -249,3 +249,9 @@ def test_rows_of_weight_0_are_rescaled_and_not_counted() -> None:
     assert moments[1].tolist() == [2.5, 7.0]
     assert out[:, 2].tolist() == [1.0, 1.0, 1.0]  # the intercept
     assert out[0].tolist() == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("radius", [1e308, 1e-160])
+def test_radii_whose_squares_overflow_are_refused(radius: float) -> None:
+    with pytest.raises(ValueError, match=r"radii=.*1e-50 to 1e.50"):
+        choose(3, 2, (1.0, radius), False)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
 import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from regretless import AIOLI, FOLKLORE, best_in_hindsight, plots
+from regretless.cli import app
 from regretless.evaluate.race import entrants, race
 from regretless.evaluate.race.games import order_of, play_game
 from regretless.evaluate.race.rivals import RIVALS
@@ -234,9 +236,10 @@ def test_targets_that_are_no_classes_are_refused(tmp_path):
 
 
 def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    program = "from regretless.cli import main; main()"
-    call = [sys.executable, "-c", program, "race", "--jobs", "1", *arguments]
-    return subprocess.run(call, capture_output=True, text=True, timeout=600, cwd=folder)
+    """The command in this process: starting Python and importing the library takes most of its time."""
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(app, ["race", "--jobs", "1", *arguments], catch_exceptions=False)
+    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
 
 
 def test_command_prints_tables_and_says_where_the_picture_is(tmp_path):

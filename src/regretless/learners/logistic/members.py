@@ -29,6 +29,9 @@ VIRTUAL_WEIGHT = 0.5  # of AIOLI
 BUDGET = 4e6
 
 
+LEAST_RADIUS, LARGEST_RADIUS = 1e-50, 1e50  # beyond these, squares of radii are too close to overflow
+
+
 class Members(NamedTuple):
     """The members' constants, as the kernels read them: one row per member."""
 
@@ -68,6 +71,8 @@ def choose(width: int, n_classes: int, radii: object, forgetful: bool) -> Member
     matrices = n_classes if n_classes > 2 else 1
     asked = RADII if isinstance(radii, str) and radii == "auto" else _as_list(radii)
     sizes = [validate.positive("radii", radius) for radius in asked]
+    if any(not LEAST_RADIUS <= size <= LARGEST_RADIUS for size in sizes):
+        raise ValueError(f"radii={sizes}: give numbers from {LEAST_RADIUS:g} to {LARGEST_RADIUS:g}.")
     affordable = _within(BUDGET, r**3 * width**2) if asked is RADII else len(sizes)
     kept = np.array(sizes[:affordable])
     return Members(
