@@ -1,7 +1,7 @@
 """Fuzz tests: each plays random cases for a bounded time.
 
-`REGRETLESS_FUZZ_SECONDS` is the time per test (0.7 seconds by default; `make fuzz` gives more) and `REGRETLESS_FUZZ_SEED`
-the first seed. A failing test names its seed, which plays the same case again.
+`REGRETLESS_FUZZ_SECONDS` is the time per test (0.7 seconds by default; `make fuzz` gives more) and
+`REGRETLESS_FUZZ_SEED` the first seed. A failing test names its seed, which plays the same case again.
 """
 
 from __future__ import annotations
