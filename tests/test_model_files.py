@@ -170,6 +170,7 @@ BOMBS: dict[str, tuple[Any, Change]] = {
     "features of copies": (OneVsRest(AIOLI()), set_header(n_features=40_000)),
     "features of a base": (EpsilonGreedy(AIOLI(), n_classes=2), set_header(n_features=40_000)),
     "features of many": (OnlineLogisticRegression(), set_header(n_features=40_000)),
+    "features of a billion": (OnlineLogisticRegression(), set_header(n_features=10**9)),
     "categories": (
         OnlineLogisticRegression(max_categories=10**6),
         lambda header, arrays: header["aside"].update(
