@@ -170,7 +170,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         state_checks.require(isinstance(aside["open"], bool), f"open={aside['open']!r} must be true or false")
         self._open, self.bad_rows_ = aside["open"], validate.whole("bad_rows", aside["bad_rows"], 0)
         listed = isinstance(aside["kinds"], list) and len(aside["kinds"]) == self.n_features_in_
-        state_checks.require(listed, f"kinds is not a list of {self.n_features_in_} columns")  # before any are made
+        state_checks.require(listed, f"kinds does not list {self.n_features_in_} features")  # before any are made
         first = Encoder.start(self, self._settings)
         self._encoder = first.from_file(aside["kinds"], aside["levels"], aside["indicators"])
         require_few(self.classes_.size, self._settings.max_classes)
