@@ -195,7 +195,7 @@ def edit_array(header: Any, arrays: dict[str, np.ndarray], rng: np.random.Genera
         array = array * 10.0 ** rng.uniform(-300, 300)
     elif kind == 9:
         array = np.resize(array, rng.integers(0, 5, int(rng.integers(0, 4)))) if array.size else np.zeros(3)
-    elif kind == 10:
+    elif kind == 10 and array.dtype.kind == "f":
         array = array.astype([np.float32, np.int64, "U3", np.complex128][int(rng.integers(4))])
     else:
         array = np.ascontiguousarray(array.T)

@@ -29,7 +29,7 @@ from regretless.core.jit import kernel, summing_kernel
 from regretless.core.links import softmax
 from regretless.core.types import Array
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
-from regretless.learners.second_order.surrogate import Four, end_fold, flush_one, fold_one, fold_row, four_pay, in_four
+from regretless.learners.second_order.surrogate import end_fold, flush_one, fold_one, fold_row, in_four
 
 CLOSE = 1e-6  # a Newton step that changes no difference of logits by more leaves an error of its square
 MOST_STEPS = 100
@@ -55,10 +55,7 @@ def run(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: 
     P is (K, d, d) and w (K, d); for K = 2 their first axis has length 1.
     """
     if Y.shape[1] == 2:
-        if step.rho == 1.0 and four_pay(w.shape[1], X.shape[0]):
-            run_margin(P[0], w[0], step, X, Y, weight, in_four(P[0]), out)
-        else:
-            run_margin(P[0], w[0], step, X, Y, weight, None, out)
+        run_margin(P[0], w[0], step, X, Y, weight, out)
         return
     kappa, lam, rho = step
     K, d = w.shape
@@ -83,15 +80,11 @@ def run(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: 
 
 
 @kernel
-def run_margin(
-    P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, four: Four | None, out: Array
-) -> None:
-    """`run` for two classes: one matrix, that of the margin.
-
-    `four`: see `fold_row`; `forget` needs all of P in one array.
-    """
+def run_margin(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: Array) -> None:
+    """`run` for two classes: one matrix, that of the margin."""
     kappa, lam, rho = step
     v, u = np.empty(w.size), np.zeros(w.size)
+    four = in_four(P, X.shape[0] if rho == 1.0 else 0)  # `forget` needs all rows in P
     for t in range(X.shape[0]):
         c = weight[t]
         m, _ = fold_row(P, four, u, w, X, t, v)

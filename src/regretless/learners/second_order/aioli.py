@@ -37,12 +37,10 @@ from regretless.learners.second_order.rounding import (
     watch,
 )
 from regretless.learners.second_order.surrogate import (
-    Four,
     SurrogateState,
     end_fold,
     flush_one,
     fold_row,
-    four_pay,
     in_four,
     look_one,
     product_one,
@@ -208,13 +206,7 @@ class AIOLI(SurrogateClassifier):
         return super().predict_proba_one(x)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        state, c = self.state_, self._constants
-        panels.play(
-            state,
-            X,
-            row_by_row=lambda t: run(state, X[t], Y[t], weight[t], c, out[t]),
-            by_panel=lambda t, panel: run_panel(panel, state.tally, Y[t], weight[t], c, out[t]),
-        )
+        panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, self._constants, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
         forecast_block(self.state_, X, self._constants, out)
@@ -264,12 +256,7 @@ def move(w: Array, v: Array, u: Array, q: float, c: float, step: float) -> None:
 def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> None:
     """Play a block: forecast, see the label, compute the loss, update."""
     P, _, tally = state
-    done = 0
-    if tally[ROOT] == 0.0:
-        if four_pay(P.shape[0], X.shape[0]):
-            done = run_rows(state, X, Y, weight, constants, in_four(P), out)
-        else:
-            done = run_rows(state, X, Y, weight, constants, None, out)
+    done = run_rows(state, X, Y, weight, constants, out) if tally[ROOT] == 0.0 else 0
     if done < X.shape[0]:
         if tally[ROOT] == 0.0:
             begin_root(P, tally)
@@ -277,21 +264,13 @@ def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIO
 
 
 @kernel
-def run_rows(
-    state: SurrogateState,
-    X: Array,
-    Y: Array,
-    weight: Array,
-    constants: AIOLIConstants,
-    four: Four | None,
-    out: Array,
-) -> int:
-    """Play rows until P has too few digits; returns the number of rows played. For `four` see `fold_row`."""
+def run_rows(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> int:
+    """Play rows until P has too few digits; returns the number of rows played."""
     P, w, tally = state
     a, per_square = constants.virtual_weight, 1.0 / constants.regularization
     v, u, most = np.empty(w.size), np.zeros(w.size), most_mass(P)
     all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
-    done = X.shape[0]
+    four, done = in_four(P, X.shape[0]), X.shape[0]
     for t in range(X.shape[0]):
         m, square = fold_row(P, four, u, w, X, t, v)
         tanh = tanh_of_half(m)  # here, so that the processor computes it while it waits for v

@@ -97,13 +97,7 @@ class FOLKLORE(SurrogateClassifier):
         return MulticlassConstants(*self._shared_constants(n_classes), H=helmert(n_classes), sampling=None)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        state, c = self.state_, self._constants
-        panels.play(
-            state,
-            X,
-            row_by_row=lambda t: run(state, X[t], Y[t], weight[t], c, out[t]),
-            by_panel=lambda t, panel: run_panel(panel, state.tally, Y[t], weight[t], c, out[t]),
-        )
+        panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, self._constants, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
         forecast_block(self.state_, X, self._constants, out)

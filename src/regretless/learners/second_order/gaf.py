@@ -171,13 +171,7 @@ class GAF(SurrogateClassifier):
         return mu
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        state, c = self.state_, self._own_points()
-        panels.play(
-            state,
-            X,
-            row_by_row=lambda t: run(state, X[t], Y[t], weight[t], c, out[t]),
-            by_panel=lambda t, panel: run_panel(panel, state.tally, Y[t], weight[t], c, out[t]),
-        )
+        panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, self._own_points(), out)
 
     def _forecast(self, X: Array, out: Array) -> None:
         forecast_block(self.state_, X, self._own_points(), out)

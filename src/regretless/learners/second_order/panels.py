@@ -69,6 +69,13 @@ class Panel(NamedTuple):
     size: int  # of P
 
 
+class Kernels(NamedTuple):
+    """The compiled loops of a learner."""
+
+    run: Callable[..., None]  # row by row: the rest of a panel, and short blocks
+    run_panel: Callable[..., int]  # one panel; returns the number of rows for which P has enough digits
+
+
 def rows_at_once(size: int, r: int) -> int:
     """The number of rows of a panel: a power of two, so that blocks of all lengths are cut at the same rows."""
     rank = RANK_OF_LARGE if size >= LARGE else RANK if r == 1 else RANK_OF_GROUPS
@@ -85,20 +92,11 @@ def pays(size: int, n_rows: int) -> bool:
     return size >= LEAST_SIZE and n_rows >= LEAST_ROWS
 
 
-def play(
-    state: Any,
-    X: Array,
-    row_by_row: Callable[[slice], None],
-    by_panel: Callable[[slice, Panel], int],
-) -> None:
-    """Play a block.
-
-    `by_panel(rows, panel)` plays the rows of a panel and returns the number of rows for which P has enough digits.
-    `row_by_row(rows)` plays the rest of the panel, and short blocks.
-    """
+def play(kernels: Kernels, state: Any, X: Array, Y: Array, weight: Array, constants: NamedTuple, out: Array) -> None:
+    """Play a block: panel by panel where that is faster, otherwise row by row."""
     P, w, tally = state
     if not pays(w.size, X.shape[0]):
-        row_by_row(slice(0, X.shape[0]))
+        kernels.run(state, X, Y, weight, constants, out)
         return
     r = w.size // X.shape[1]
     try:
@@ -108,14 +106,15 @@ def play(
             panel = begin(V0, P, w, x, root)
             with uninterrupted():
                 before = tally[ROWS]
-                done = by_panel(rows, panel)
+                done = kernels.run_panel(panel, tally, Y[rows], weight[rows], constants, out[rows])
                 finish(P, w, V0, panel, root)
                 if root and int(before).bit_length() < int(tally[ROWS]).bit_length():  # see `rounding.watch`
                     tally[SPREAD] = at_most(tally[SPREAD] + tally[ROWS] * w.size * inflation(P))
                 if not root and (r > 1 or done < len(x)):
                     mirror(P)
                 if done < len(x):
-                    row_by_row(slice(rows.start + done, rows.stop))
+                    rest = slice(rows.start + done, rows.stop)
+                    kernels.run(state, X[rest], Y[rest], weight[rest], constants, out[rest])
             listen()
     finally:
         if not tally[ROOT]:

@@ -205,22 +205,19 @@ def product_one(P: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, 
 
 
 @kernel
-def four_pay(size: int, n_rows: int) -> bool:
-    """Whether `in_four` is faster for a block of `n_rows` rows."""
-    return LEAST_IN_FOUR <= size <= MOST_IN_FOUR and n_rows >= LEAST_ROWS_IN_FOUR
-
-
-@kernel
-def in_four(P: Array) -> Four:
+def in_four(P: Array, n_rows: int) -> Four:
     """Copy rows 0, 4, 8, ... of P to one matrix, rows 1, 5, 9, ... to the next, and so on; the last d % 4 rows stay.
 
-    `fold_four` then folds four rows at a time, which reads and writes v once for all four: half to three quarters of
+    `fold_row` then folds four rows at a time, which reads and writes v once for all four: half to three quarters of
     the time of `fold_one`. The rows are in separate arrays, because the compiler must know that they do not overlap.
+    The four are empty, and all rows stay in P, where a block of `n_rows` rows would be no faster.
     """
     d = P.shape[0]
-    A, B = np.empty((d // 4, d), P.dtype), np.empty((d // 4, d), P.dtype)
-    C, D = np.empty((d // 4, d), P.dtype), np.empty((d // 4, d), P.dtype)
-    for h in range(d // 4):
+    pays = LEAST_IN_FOUR <= d <= MOST_IN_FOUR and n_rows >= LEAST_ROWS_IN_FOUR
+    quarter = d // 4 if pays else 0
+    A, B = np.empty((quarter, d), P.dtype), np.empty((quarter, d), P.dtype)
+    C, D = np.empty((quarter, d), P.dtype), np.empty((quarter, d), P.dtype)
+    for h in range(quarter):
         for i in range(d):
             A[h, i] = P[4 * h, i]
             B[h, i] = P[4 * h + 1, i]
@@ -271,7 +268,7 @@ def fold_one(P: Array, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[
 
 
 @apart_kernel
-def fold_four(P: Array, four: Four, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
+def fold_row(P: Array, four: Four, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
     """`fold_one` for rows of P `in_four`: for each entry the same arithmetic in the same order."""
     A, B, C, D = four
     m = 0.0
@@ -297,23 +294,10 @@ def fold_four(P: Array, four: Four, u: Array, w: Array, X: Array, t: int, v: Arr
     return fold_rest(P, u, w, X, t, v, (4 * A.shape[0], m, square))
 
 
-@inlined_kernel
-def fold_row(P: Array, four: Four | None, u: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
-    """P -= u u^T and v = P x for row t, in one pass over P; returns w.x and |x|^2.
-
-    `four` are rows of P `in_four`, or None if all rows are in P. Its type is known at compile time, so that the caller
-    is compiled once for each case, without a branch in its loop.
-    """
-    if four is None:
-        return fold_one(P, u, w, X, t, v)
-    return fold_four(P, four, u, w, X, t, v)
-
-
 @kernel
-def end_fold(P: Array, four: Four | None, u: Array) -> None:
+def end_fold(P: Array, four: Four, u: Array) -> None:
     """Copy all rows back to P and apply the last update."""
-    if four is not None:
-        put_back(P, four)
+    put_back(P, four)
     flush_one(P, u)
 
 

@@ -36,11 +36,9 @@ from regretless.learners.second_order.rounding import (
     watch,
 )
 from regretless.learners.second_order.surrogate import (
-    Four,
     check,
     end_fold,
     fold_row,
-    four_pay,
     in_four,
     look_one,
     merged,
@@ -181,13 +179,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
         return panels.least_rows(self.state_.w.size)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        state, c = self.state_, self._constants
-        panels.play(
-            state,
-            X,
-            row_by_row=lambda t: run(state, X[t], Y[t], weight[t], c, out[t]),
-            by_panel=lambda t, panel: run_panel(panel, state.tally, Y[t], weight[t], c, out[t]),
-        )
+        panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, self._constants, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
         forecast_block(self.state_, X, out)
@@ -224,12 +216,7 @@ def count(
 def run(state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkConstants, out: Array) -> None:
     """Play a block: forecast, see the target, compute the loss, update."""
     P, _, tally = state
-    done = 0
-    if tally[ROOT] == 0.0:
-        if four_pay(P.shape[0], X.shape[0]):
-            done = run_rows(state, X, Y, weight, constants, in_four(P), out)
-        else:
-            done = run_rows(state, X, Y, weight, constants, None, out)
+    done = run_rows(state, X, Y, weight, constants, out) if tally[ROOT] == 0.0 else 0
     if done < X.shape[0]:
         if tally[ROOT] == 0.0:
             begin_root(P, tally)
@@ -237,14 +224,12 @@ def run(state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkCons
 
 
 @kernel
-def run_rows(
-    state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkConstants, four: Four | None, out: Array
-) -> int:
-    """Play rows until P has too few digits; returns the number of rows played. For `four` see `fold_row`."""
+def run_rows(state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkConstants, out: Array) -> int:
+    """Play rows until P has too few digits; returns the number of rows played."""
     P, w, tally = state
     v, u, most, per_square = np.empty(w.size), np.zeros(w.size), most_mass(P), 1.0 / constants.regularization
     all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
-    done = X.shape[0]
+    four, done = in_four(P, X.shape[0]), X.shape[0]
     for t in range(X.shape[0]):
         m, square = fold_row(P, four, u, w, X, t, v)
         q = look_one(v, X, t)
