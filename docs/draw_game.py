@@ -92,7 +92,7 @@ def draw() -> Any:
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 4.2), width_ratios=[1, 1.05])
     draw_round(left)
     draw_totals(right)
-    figure.tight_layout()
+    figure.tight_layout(rect=(0, 0, 0.985, 1))
     return figure
 
 

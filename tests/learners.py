@@ -143,7 +143,7 @@ class Entry:
     @property
     def compares(self) -> bool:
         """Whether it competes with weights of its own features."""
-        return not isinstance(self.learner, Hedge | OnlineBoosting)
+        return getattr(self.learner, "competes_with", None) is not None
 
     @property
     def takes_soft_labels(self) -> bool:

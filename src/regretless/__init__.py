@@ -17,7 +17,7 @@ _HOME = {
 __all__ = ["__version__", *_HOME]
 
 
-def __getattr__(name):  # type: ignore[no-untyped-def]
+def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'regretless' has no attribute {name!r}")
     try:
@@ -28,5 +28,5 @@ def __getattr__(name):  # type: ignore[no-untyped-def]
     return value
 
 
-def __dir__():  # type: ignore[no-untyped-def]
+def __dir__() -> list[str]:
     return sorted(__all__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,9 +90,9 @@ class Stored(TakesTurns, BaseEstimator, ABC):
         """The configurations that enter a race on such a stream, by name. (Default: none.)"""
         return {}
 
+    @abstractmethod
     def _begin(self, n_features: int) -> None:
         """Validate the hyper-parameters and create the state before the first row."""
-        raise NotImplementedError
 
     def _begin_like(self, other: Any, labels: Labels | None) -> Self:
         """Begin on the columns of another learner, which has validated them, with these classes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from regretless.core import state_checks
@@ -15,10 +15,23 @@ from regretless.core.types import Array
 class Ensemble(OnlineClassifier):
     """A learner that holds a list of others, all of which learn every row. A row that one refuses, none learns."""
 
+    holds = {"estimators": "estimators_"}
+    estimators: Sequence[OnlineClassifier]
+    estimators_: list[Any]
+
     @property
-    @abstractmethod
     def _members(self) -> list[Any]:
         """The learners that learn; before the first row, those of the parameter."""
+        if "estimators_" in self.__dict__:
+            return self.estimators_
+        if not isinstance(self.estimators, list | tuple) or not self.estimators:
+            raise ValueError(f"estimators={self.estimators!r}: give a list of learners, at least one.")
+        for i, learner in enumerate(self.estimators):
+            if not isinstance(learner, OnlineClassifier):
+                raise ValueError(
+                    f"estimators[{i}]={learner!r}: {type(self).__name__} takes classifiers, such as AIOLI()."
+                )
+        return list(self.estimators)
 
     @property
     def takes_sparse(self) -> bool:  # type: ignore[override]

@@ -82,8 +82,6 @@ class Hedge(Ensemble):
     """
 
     state_: HedgeState
-    holds = {"estimators": "estimators_"}
-    estimators_: list[Any]
 
     def __init__(self, estimators: Sequence[OnlineClassifier]) -> None:
         self.estimators = estimators
@@ -93,20 +91,6 @@ class Hedge(Ensemble):
         from regretless.learners.first_order.ogd import OGD
 
         return cls([OGD(), OGD()])
-
-    @property
-    def _members(self) -> list[Any]:
-        """The learners that learn; before the first row, those of the parameter."""
-        if "estimators_" in self.__dict__:
-            return self.estimators_
-        if not isinstance(self.estimators, list | tuple) or not self.estimators:
-            raise ValueError(f"estimators={self.estimators!r}: give a list of learners, at least one.")
-        for i, expert in enumerate(self.estimators):
-            if not isinstance(expert, OnlineClassifier):
-                raise ValueError(
-                    f"estimators[{i}]={expert!r}: Hedge takes classifiers of regretless, such as Perceptron()."
-                )
-        return list(self.estimators)
 
     def _begin(self, n_features: int) -> None:
         self.estimators_ = side_by_side.begin(self._members, self._labels, self)

@@ -95,8 +95,6 @@ class Mixture(Ensemble):
 
     state_: MixtureState
     _constants: MixtureConstants
-    holds = {"estimators": "estimators_"}
-    estimators_: list[Any]
 
     def __init__(
         self, estimators: Sequence[OnlineClassifier], prior: Sequence[float] | None = None, share: float = 0.0
@@ -112,20 +110,6 @@ class Mixture(Ensemble):
         return cls([AIOLI(), AIOLI()])
 
     # ------------------------------------------------------------------ the members
-
-    @property
-    def _members(self) -> list[Any]:
-        """The learners that learn; before the first row, those of the parameter."""
-        if "estimators_" in self.__dict__:
-            return self.estimators_
-        if not isinstance(self.estimators, list | tuple) or not self.estimators:
-            raise ValueError(f"estimators={self.estimators!r}: give a list of learners, at least one.")
-        for i, learner in enumerate(self.estimators):
-            if not isinstance(learner, OnlineClassifier):
-                raise ValueError(
-                    f"estimators[{i}]={learner!r}: Mixture takes classifiers of regretless, such as AIOLI()."
-                )
-        return list(self.estimators)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; if deep, also the members (`estimator0`) and their parameters (`estimator0__radius`)."""
