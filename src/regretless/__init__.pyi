@@ -39,9 +39,12 @@ from regretless.learners.refitting.aggregating_forecaster import AggregatingFore
 from regretless.learners.refitting.follow_the_leader import FollowTheLeader as FollowTheLeader
 from regretless.learners.refitting.ftrl import FTRL as FTRL
 from regretless.learners.refitting.kernel_aioli import KernelAIOLI as KernelAIOLI
+from regretless.learners.refitting.kernel_gaf import KernelGAF as KernelGAF
+from regretless.learners.second_order import mixable as mixable
 from regretless.learners.second_order.aioli import AIOLI as AIOLI
 from regretless.learners.second_order.folklore import FOLKLORE as FOLKLORE
 from regretless.learners.second_order.gaf import GAF as GAF
+from regretless.learners.second_order.general_gaf import GeneralGAF as GeneralGAF
 from regretless.learners.second_order.ons import ONS as ONS
 from regretless.learners.second_order.vovk import VovkAzouryWarmuth as VovkAzouryWarmuth
 from regretless.learners.wrappers.online_to_batch import OnlineToBatch as OnlineToBatch

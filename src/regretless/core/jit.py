@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from numba import config, njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.compiler import Compiler
+from numba.extending import register_jitable
 
 from regretless.core.compile_cache import cache_home, make_private, private_folder, why_distrusted
 
@@ -142,3 +143,9 @@ def summing_kernel(function: Kernel) -> Kernel:
 def exact_kernel(function: Kernel) -> Kernel:
     """A `kernel` in which every operation rounds as written: for sums that track their rounding errors."""
     return _compile(function, set())
+
+
+def jitable(function: Kernel) -> Kernel:
+    """A function that kernels compile and that Python runs as it is: for loops that may call a user's functions."""
+    found: Kernel = register_jitable(fastmath=FUSED, error_model="numpy")(function)
+    return found

@@ -418,37 +418,59 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
 
 class OnlineRegressor(RegressorMixin, OnlineLearner):
-    """A regressor: forecasts a number and is scored by the squared loss."""
+    """A regressor: forecasts a number, or a vector if it `takes_vectors`."""
 
     _n_classes = 1
+    takes_vectors: ClassVar[bool] = False  # targets (n, m): `_run` then gets them as such if m > 1
+    n_outputs_: int = 1  # m, the numbers per target
 
     def _meet_targets(self, y: Any, classes: Any) -> None:
         if classes is not None:
             raise ValueError(f"{type(self).__name__} is a regressor; it does not accept classes.")
+        if self.takes_vectors:
+            self.n_outputs_ = validate.n_outputs(y)
 
     def _targets(self, y: Any, classes: Any) -> Array:
+        if self.n_outputs_ > 1:
+            return validate.vectors(y, self.n_outputs_, LARGEST_TARGET)
         return validate.numbers(y, LARGEST_TARGET)
 
     def _target(self, y: Any, classes: Any) -> Array:
         return self._targets([y], classes)
 
     def _new_forecasts(self, n: int) -> Array:
-        return np.empty(n)
+        return np.empty((n, self.n_outputs_) if self.n_outputs_ > 1 else n)
 
     def predict_then_learn(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Forecast and learn: row t's forecast is computed before row t's target is used. Returns (n,)."""
+        """Forecast and learn: row t's forecast is computed before row t's target is used. Returns (n,) or (n, m)."""
         return self._said(self._play(X, y, None, sample_weight, keep=True)[0])
 
     def _said(self, out: Array) -> Array:
         return out
 
     def predict(self, X: Any) -> Array:
-        """Forecasts (n,). Changes nothing."""
+        """Forecasts (n,), or (n, m) for targets of m numbers. Changes nothing."""
         return self._forecasts(X)
 
-    def predict_one(self, x: Any) -> float:
+    def predict_one(self, x: Any) -> Any:
         """The forecast of one row."""
-        return float(self._forecast_of_one(x)[0])
+        found = self._forecast_of_one(x)[0]
+        return found if self.n_outputs_ > 1 else float(found)
+
+    def _aside(self) -> dict[str, Any]:
+        return super()._aside() | ({"outputs": self.n_outputs_} if self.n_outputs_ > 1 else {})
+
+    def _take_up(self, aside: dict[str, Any]) -> None:
+        if self.takes_vectors and "outputs" in aside:
+            self.n_outputs_ = validate.whole("outputs", aside["outputs"], 2)
+            aside = {name: value for name, value in aside.items() if name != "outputs"}
+        super()._take_up(aside)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self.takes_vectors
+        tags.target_tags.single_output = True
+        return tags
 
 
 def is_plain_row(x: Any, width: int) -> bool:

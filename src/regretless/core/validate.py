@@ -122,6 +122,27 @@ def numbers(y: Any, largest: float) -> Array:
     return writable(targets)
 
 
+def n_outputs(y: Any) -> int:
+    """The numbers per target of regression targets (n,) or (n, m)."""
+    shape = np.shape(y)
+    return max(shape[1], 1) if len(shape) == 2 else 1
+
+
+def vectors(y: Any, width: int, largest: float) -> Array:
+    """One vector of `width` finite numbers per row, below `largest` in absolute value."""
+    targets = as_floats(y, lambda at: f"row {at[0]}: y" if at else "y")
+    if targets.ndim != 2 or targets.shape[1] != width:
+        raise ValueError(f"y has shape {targets.shape}: this learner expects {width} numbers per row.")
+    bad = ~(np.abs(targets) < largest)
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise BadRow(
+            f"row {i}, target column {j}: {targets[i, j]}. Targets are finite numbers (not NaN or inf) below "
+            f"{largest:.0e}."
+        )
+    return writable(np.ascontiguousarray(targets))
+
+
 def label_distributions(y: Array, n_classes: int | None) -> None:
     """Soft labels: each row a distribution over the classes."""
     if n_classes is not None and y.shape[1] != n_classes:

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
-from regretless.core.errors import BadRow, NoBound
-from regretless.core.interrupts import listen, pressed, uninterrupted
+from regretless.core.interrupts import listen, pressed
 from regretless.core.jit import kernel
-from regretless.core.learner import ONE, OnlineLearner
-from regretless.core.tally import ROWS, record
+from regretless.core.tally import record
 from regretless.core.types import Array
-from regretless.learners.refitting.kernel_functions import RBF, Kernel
+from regretless.learners.refitting.kernel_learner import Approximation, KernelClassifier, extended
 from regretless.learners.second_order import aioli, curvature
 from regretless.learners.second_order.aioli import AIOLIConstants
 from regretless.learners.second_order.algebra import dot
-from regretless.learners.second_order.learner import SurrogateClassifier
-from regretless.learners.second_order.rounding import SUMS, charge, check_matrix
-from regretless.learners.second_order.surrogate import SurrogateState, start
+from regretless.learners.second_order.rounding import SUMS, charge
+from regretless.learners.second_order.surrogate import SurrogateState
 from regretless.theory import bounds
 from regretless.theory.domains import Ball, Competition
 
-APPROXIMATIONS = ("exact", "nystrom", "random-features")
-DEFAULT_BUDGET = 100
 NOISE = 1e-14  # of the first variance: a smaller remainder is rounding
-DIRECTIONS = 8  # random directions that test a factor from a file against its matrix
-NEW = 1e-10  # a row with a smaller share of |phi|^2 outside the span of the landmarks counts as inside
 
 
 class ExactState(NamedTuple):
@@ -43,19 +36,8 @@ class ExactState(NamedTuple):
     tally: Array
 
 
-class FeatureState(NamedTuple):
-    """The state of AIOLI on `budget` features."""
-
-    P: Array  # inverse of A, (budget, budget)
-    w: Array  # the leader, (budget,)
-    moment: Array  # sum of phi phi^T over the rows
-    points: Array  # landmarks (budget, d), or frequencies (budget / 2, d)
-    factor: Array  # the lower Cholesky factor of the landmarks' kernel matrix, 0 for landmarks to come
-    tally: Array
-
-
 class KernelConstants(NamedTuple):
-    """The numbers of `AIOLI`, the kernel, and how it is approximated."""
+    """The numbers of `AIOLI`, and the approximation of the kernel."""
 
     radius: float
     regularization: float
@@ -63,10 +45,7 @@ class KernelConstants(NamedTuple):
     number: float  # the curvature itself, if it is given as a number
     feature_bound: float  # 0: each row uses its own norm
     virtual_weight: float
-    kernel: Kernel
-    approximation: str
-    budget: int
-    seed: int
+    approximation: Approximation
 
     @property
     def of_aioli(self) -> AIOLIConstants:
@@ -74,7 +53,7 @@ class KernelConstants(NamedTuple):
         return AIOLIConstants(*self[:6])
 
 
-class KernelAIOLI(SurrogateClassifier):
+class KernelAIOLI(KernelClassifier):
     r"""AIOLI with a kernel: binary online logistic regression against nonlinear functions.
 
     The comparators are the functions f of norm at most B in the Hilbert space of the kernel, :math:`f(x) = f \cdot
@@ -139,13 +118,10 @@ class KernelAIOLI(SurrogateClassifier):
        `random-features`; Williams and Seeger (2000), key `nystrom`.
     """
 
-    state_: ExactState | FeatureState  # type: ignore[assignment]
     _constants: KernelConstants
-    _one_step = False
     binary_only = True
     _logits_per_weight: ClassVar[float] = 0.5
     grows = ("X", "roots", "triangle", "alpha")
-    _merged = OnlineLearner._merged  # two learners may have different features
 
     def __init__(
         self,
@@ -177,128 +153,26 @@ class KernelAIOLI(SurrogateClassifier):
 
     # ------------------------------------------------------------------ the numbers, and the start
 
-    def _default_regularization(self, radius: float) -> float:
+    def _default_regularization(self, radius: float, n_classes: int) -> float:
         return 1.0 / radius**2
 
     def _prepare(self, n_features: int, n_classes: int) -> KernelConstants:
-        kernel = Kernel.of(self.kernel, self.gamma, self.degree, self.coef0, n_features)
         return KernelConstants(
             *self._shared_constants(n_classes),
             virtual_weight=validate.positive("virtual_weight", self.virtual_weight, zero=True),
-            kernel=kernel,
-            approximation=self.approximation,
-            budget=self._chosen_budget(kernel),
-            seed=self.random_state,
+            approximation=self._chosen_approximation(n_features),
         )
 
-    def _chosen_budget(self, kernel: Kernel) -> int:
-        """The validated number of features."""
-        if self.approximation not in APPROXIMATIONS:
-            raise ValueError(f"approximation={self.approximation!r} is unknown: choose one of {APPROXIMATIONS}.")
-        validate.whole("random_state", self.random_state, 0)
-        budget = DEFAULT_BUDGET if self.budget is None else self.budget
-        validate.whole("budget", budget, 1)
-        if self.approximation == "exact" and self.budget is not None:
-            raise ValueError(
-                f'budget={budget}: approximation="exact" has no budget. Use "nystrom" or "random-features", or None.'
-            )
-        if self.approximation == "random-features":
-            if kernel.code != RBF:
-                raise ValueError(
-                    f'approximation="random-features" needs kernel="rbf", not {self.kernel!r}: use "nystrom".'
-                )
-            if budget % 2:
-                raise ValueError(
-                    f"budget={budget}: random features are pairs of a cosine and a sine. Give an even number."
-                )
-        return int(budget)
+    def _no_rows(self, n_features: int) -> ExactState:
+        none = np.empty(0)
+        return ExactState(np.empty((0, n_features)), none, none.copy(), none.copy(), np.zeros(SUMS))
 
-    def _start(self, n_features: int, n_classes: int) -> ExactState | FeatureState:  # type: ignore[override]
-        c = self._constants
-        if c.approximation == "exact":
-            none = np.empty(0)
-            return ExactState(np.empty((0, n_features)), none, none.copy(), none.copy(), np.zeros(SUMS))
-        P, w, tally = start(c.budget, c.regularization)
-        if c.approximation == "nystrom":
-            points, factor = np.zeros((c.budget, n_features)), np.zeros((c.budget, c.budget))
-        else:
-            normal = np.random.default_rng(c.seed).normal(size=(c.budget // 2, n_features))
-            points, factor = math.sqrt(2.0 * c.kernel.gamma) * normal, np.zeros((0, 0))
-        return FeatureState(P, w, np.zeros_like(P), points, factor, tally)
+    def _grown(self, field: str, n: int) -> int:
+        return n * (n + 1) // 2 if field == "triangle" else n
 
-    def _state_numbers(self, n_features: int, n_classes: int) -> int:
-        budget = DEFAULT_BUDGET if self.budget is None else self.budget
-        return budget**2 if self.approximation != "exact" and isinstance(budget, int) else 0
-
-    def _check_state(self) -> None:
-        state_checks.tally(self.state_.tally)
-        if isinstance(self.state_, ExactState):
-            self._check_exact(self.state_)
-        else:
-            self._check_features(self.state_)
-
-    def _check_exact(self, state: ExactState) -> None:
-        """Check in random directions that the triangle is the factor of lam I + s K s."""
-        c, n = self._constants, len(state.X)
-        state_checks.require(n == state.tally[ROWS], f"X has {n} rows, and {state.tally[ROWS]:.0f} were learned")
-        if n == 0:
-            return
-        self._check_rows(validate.writable(state.X), ONE)
+    def _factors(self, state: ExactState) -> Array:
         state_checks.within("roots", state.roots, 0.0, state_checks.LARGEST)
-        state_checks.sums("alpha", state.alpha)
-        L = np.zeros((n, n))
-        L[np.tril_indices(n)] = state.triangle
-        state_checks.require(np.diagonal(L).min() > 0.0, "triangle has no inverse")
-        matrix: Array = state.roots[:, None] * c.kernel.gram(state.X) * state.roots
-        matrix.flat[:: n + 1] += c.regularization
-        _require_factor("triangle", L, matrix)
-
-    def _check_features(self, state: FeatureState) -> None:
-        c = self._constants
-        check_matrix(state.P, state.tally, 1.0 / c.regularization)
-        state_checks.weights("w", state.w, min(c.feature_bound or math.inf, validate.reach(c.regularization)))
-        largest = float(np.diagonal(state.moment).max())
-        state_checks.require(largest > 0.0 or not state.moment.any(), "moment is a sum of squares")
-        if largest > 0.0:
-            state_checks.covariance("moment", state.moment, largest)
-        self._check_rows(validate.writable(state.points), ONE)
-        used = int(np.count_nonzero(np.diagonal(state.factor)))
-        factor = state.factor[:used, :used]
-        rest = state.factor.copy()
-        rest[:used, :used] -= np.tril(factor)
-        state_checks.require(
-            not rest.any() and not state.points[len(rest) and used : len(rest)].any(), "factor has gaps"
-        )
-        if used:
-            state_checks.require(np.diagonal(factor).min() > 0.0, "factor has no inverse")
-            _require_factor("factor", factor, c.kernel.gram(state.points[:used]))
-
-    # ------------------------------------------------------------------ accepted rows
-
-    def _limits(self) -> tuple[float, float]:
-        return math.inf, validate.reach(1.0)  # of the rows; `_check_rows` is about phi
-
-    def _check_rows(self, X: Array, weight: Array) -> None:  # type: ignore[override]
-        super()._check_rows(X, weight)
-        c = self._constants
-        squares = c.kernel.squares(X)
-        bound, reach = c.feature_bound or math.inf, validate.reach(c.regularization)
-        absurd = ~(squares * np.maximum(weight, 1.0) <= reach**2) | ~(squares >= 0)
-        if absurd.any():
-            i = int(np.argmax(absurd))
-            raise BadRow(
-                f"row {i}: k(x, x) = {squares[i]:.6g} is negative, NaN, or too large for floating point "
-                "arithmetic. Scale the features, for example to unit variance, or choose another kernel. Nothing was "
-                "learned from this call."
-            )
-        beyond = validate.beyond(np.sqrt(squares), bound)
-        if beyond.any():
-            i = int(np.argmax(beyond))
-            raise BadRow(
-                f"row {i}: |x| = sqrt(k(x, x)) = {math.sqrt(squares[i]):.6g} is beyond feature_bound = {bound:.6g}. "
-                "Scale the row down, raise feature_bound, or leave it None so that each row uses its own norm. Nothing "
-                "was learned from this call."
-            )
+        return state.roots[:, None, None]
 
     # ------------------------------------------------------------------ certificate and bound
 
@@ -307,95 +181,40 @@ class KernelAIOLI(SurrogateClassifier):
         """The best function in a ball of the kernel's Hilbert space, under the log loss."""
         return Competition("logistic", Ball(self._radius))
 
-    def _matrix(self) -> Array:
-        # the variance along one direction comes from a subtraction, with the same rounding as one from P
-        return np.ones((1, 1)) if isinstance(self.state_, ExactState) else self.state_.P
-
-    def for_comparators(self, X: Any) -> Array:
-        """Coordinates of phi(x) in the span of the rows, which contains the best function; or the features."""
-        rows, state = np.asarray(self._rows(X, reset=False)), self.state_
-        if isinstance(state, FeatureState):
-            return self._features(state, rows, np.zeros(rows.shape[0]))
-        gram: Any = self._constants.kernel.gram(rows)
-        sizes, directions = np.linalg.eigh(gram)
-        return directions * np.sqrt(np.maximum(sizes, 0.0))
-
-    def _grown(self, field: str, n: int) -> int:
-        return n * (n + 1) // 2 if field == "triangle" else n
-
-    def effective_dimension(self, regularization: float) -> float:
-        r""":math:`\mathrm{tr}\,K(K + \mu I)^{-1}` for the kernel matrix of the rows learned (or of their features).
-
-        The number of directions that the rows span, where directions of squared size below mu count little. It is at
-        most the number of rows, the number of features, and :math:`nR^2/\mu`.
-        """
-        check_is_fitted(self, "state_")
-        mu = validate.positive("regularization", regularization)
-        state = self.state_
-        matrix = self._constants.kernel.gram(state.X) if isinstance(state, ExactState) else state.moment
-        sizes = np.maximum(np.linalg.eigvalsh(matrix), 0.0) if matrix.size else np.zeros(0)
-        return float(np.sum(sizes / (sizes + mu)))
-
     def regret_bound(self, n: int | None = None) -> float:
         """The theorem, for the rows so far; on features that of AIOLI, after n rows like those so far."""
-        theorem = self._theorem(n)
-        c, state = self._constants, self.state_
-        if isinstance(state, FeatureState):
-            return bounds.aioli(**theorem | {"n_features": c.budget}, virtual_weight=c.virtual_weight)
-        if theorem.pop("n") != int(state.tally[ROWS]):
-            raise NoBound(
-                "n: the bound depends on the kernel matrix of the rows, so it exists only for the rows so far: leave n "
-                "out. (For other rows the effective dimension is only known to be at most n.)"
-            )
-        del theorem["n_features"]
-        K = c.kernel.gram(state.X)
-        sizes = np.full(len(K), c.feature_bound) if c.feature_bound else np.sqrt(np.diagonal(K))
-        kappas = np.array([curvature.kappa(c.code, c.number, 0.5 * c.radius * size, 2) for size in sizes])
-        scale = np.sqrt(kappas / (4.0 * c.regularization))
-        growth = np.linalg.slogdet(np.eye(len(K)) + scale[:, None] * K * scale).logabsdet
-        return bounds.kernel_aioli(log_determinant=float(growth), **theorem, virtual_weight=c.virtual_weight)
+        check_is_fitted(self, "state_")
+        a = self._constants.virtual_weight
+        if not self._exact:
+            theorem = self._theorem(n) | {"n_features": self._approximation.budget}
+            return bounds.aioli(**theorem, virtual_weight=a)
+        return bounds.kernel_aioli(**self._exact_theorem(n, 0.25), virtual_weight=a)
 
     # ------------------------------------------------------------------ the game
 
-    @property
-    def least_rows(self) -> int:
-        """See `OnlineLearner`."""
-        return 1  # no panels
+    def _run_linear(self, state: SurrogateState, features: Array, Y: Array, weight: Array, out: Array) -> None:
+        aioli.run(state, features, Y, weight, self._constants.of_aioli, out)
 
-    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        if isinstance(self.state_, ExactState):
-            self._run_exactly(self.state_, X, Y, weight, out)
-            return
-        self._run_features(self.state_, X, Y, weight, out)
+    def _forecast_linear(self, state: SurrogateState, features: Array, out: Array) -> None:
+        aioli.forecast_block(state, features, self._constants.of_aioli, out)
 
-    @uninterrupted()
-    def _run_features(self, state: FeatureState, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        c = self._constants
-        features = self._features(state, X, weight)
-        accumulate(state.moment, features, weight)
-        aioli.run(SurrogateState(state.P, state.w, state.tally), features, Y, weight, c.of_aioli, out)
-
-    def _forecast(self, X: Array, out: Array) -> None:
-        c, state = self._constants, self.state_
-        if isinstance(state, FeatureState):
-            features = self._features(state, X, np.zeros(X.shape[0]))
-            aioli.forecast_block(SurrogateState(state.P, state.w, state.tally), features, c.of_aioli, out)
-            return
+    def _forecast_exactly(self, X: Array, out: Array) -> None:
+        c, state, k_of = self._constants, self.state_, self._approximation.kernel
         learned, h = Expansion(state.roots, state.triangle, state.alpha), np.empty(state.alpha.size)
-        for t, square in enumerate(c.kernel.squares(X)):
-            k = c.kernel.against(state.X, X[t])
+        for t, square in enumerate(k_of.squares(X)):
+            k = k_of.against(state.X, X[t])
             forecast(learned, k, square, c.regularization, c.virtual_weight, h, out[t])
 
-    def _run_exactly(self, state: ExactState, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        c = self._constants
+    def _run_exactly(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        c, state, k_of = self._constants, self.state_, self._approximation.kernel
         lam, a = c.regularization, c.virtual_weight
         n = state.alpha.size
         room = n + int(np.count_nonzero(weight))
         rows, roots, alpha = (extended(array, room) for array in (state.X, state.roots, state.alpha))
         triangle, tally = extended(state.triangle, room * (room + 1) // 2), state.tally.copy()
         learned, h = Expansion(roots, triangle, alpha), np.empty(room)
-        for t, square in enumerate(c.kernel.squares(X)):
-            k = c.kernel.against(rows[:n], X[t])
+        for t, square in enumerate(k_of.squares(X)):
+            k = k_of.against(rows[:n], X[t])
             m, q, margin, T = forecast(learned, k, square, lam, a, h, out[t])
             if weight[t] == 0.0:
                 continue
@@ -415,42 +234,6 @@ class KernelAIOLI(SurrogateClassifier):
                 self.state_ = ExactState(*(part.copy() for part in parts))
                 listen()
         self.state_ = ExactState(rows, roots, triangle, alpha, tally)
-
-    def _features(self, state: FeatureState, X: Array, weight: Array) -> Array:
-        """The features (n, budget) of rows. Rows of nonzero weight may become landmarks."""
-        c = self._constants
-        features = np.zeros((X.shape[0], c.budget))
-        if c.approximation == "random-features":
-            fourier(state.points, X, features)
-            return features
-        used = int(np.count_nonzero(np.diagonal(state.factor)))
-        for t, square in enumerate(c.kernel.squares(X)):
-            phi = features[t]
-            outside = square - span(state.factor, c.kernel.against(state.points[:used], X[t]), phi)
-            if used < c.budget and outside > NEW * square:  # a new direction, landmark or not
-                phi[used] = math.sqrt(outside)
-                if weight[t] != 0.0:
-                    state.points[used] = X[t]
-                    state.factor[used] = phi
-                    used += 1
-        return features
-
-
-def _require_factor(name: str, L: Array, matrix: Array) -> None:
-    """Refuse an L whose L L^T differs from the matrix along a random direction."""
-    directions = np.random.default_rng().choice([-1.0, 1.0], size=(len(L), DIRECTIONS))
-    off = np.abs(L @ (L.T @ directions) - matrix @ directions)
-    state_checks.require(
-        np.all(off <= state_checks.ROUNDING * np.abs(matrix).sum(axis=1, keepdims=True)),
-        f"{name} is not that of these rows",
-    )
-
-
-def extended(array: Array, size: int) -> Array:
-    """A copy with space for `size` rows."""
-    longer = np.empty((size, *array.shape[1:]))
-    longer[: array.shape[0]] = array
-    return longer
 
 
 class Expansion(NamedTuple):
@@ -508,38 +291,3 @@ def update(learned: Expansion, h: Array, n: int, q: float, lam: float, c: float,
     for i in range(n):
         alpha[i] -= step * roots[i] * v[i] / lam
     alpha[n] = step / lam
-
-
-@kernel
-def span(factor: Array, k: Array, phi: Array) -> float:
-    """phi = the coordinates in the span of the landmarks of a row with kernel values k; returns their square."""
-    n = k.size
-    for i in range(n):
-        phi[i] = (k[i] - dot(factor[i, :i], phi[:i])) / factor[i, i]
-    return dot(phi[:n], phi[:n])
-
-
-@kernel
-def fourier(frequencies: Array, X: Array, features: Array) -> None:
-    """Cosines and sines along the frequencies, of squares that sum to 1."""
-    m = frequencies.shape[0]
-    scale = math.sqrt(1.0 / m)
-    for t in range(X.shape[0]):
-        for i in range(m):
-            angle = 0.0
-            for j in range(X.shape[1]):
-                angle += frequencies[i, j] * X[t, j]
-            features[t, i] = scale * math.cos(angle)
-            features[t, m + i] = scale * math.sin(angle)
-
-
-@kernel
-def accumulate(moment: Array, features: Array, weight: Array) -> None:
-    """The sum of phi phi^T over the rows of weight not 0."""
-    for t in range(features.shape[0]):
-        if weight[t] == 0.0:
-            continue
-        for i in range(moment.shape[0]):
-            if features[t, i] != 0.0:
-                for j in range(moment.shape[0]):
-                    moment[i, j] += features[t, i] * features[t, j]

@@ -141,7 +141,7 @@ class AIOLI(SurrogateClassifier):
         two = setting.n_classes == 2
         return {"AIOLI": cls(radius=B), "AIOLI, a = 1/2": cls(radius=B, virtual_weight=0.5)} if two else {}
 
-    def _default_regularization(self, radius: float) -> float:
+    def _default_regularization(self, radius: float, n_classes: int) -> float:
         return 1.0 / radius**2
 
     @property

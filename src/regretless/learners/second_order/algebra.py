@@ -125,6 +125,31 @@ def congruence(L: Array, Q: Array, scale: float, LQ: Array, M: Array) -> None:
             M[j, i] = entry
 
 
+@kernel
+def divide_by_factor(L: Array, M: Array) -> None:
+    """L = L M^{-T}, row by row, for a lower triangular M."""
+    for a in range(L.shape[0]):
+        for j in range(L.shape[1]):
+            entry = L[a, j]
+            for k in range(j):
+                entry -= L[a, k] * M[j, k]
+            L[a, j] = entry / M[j, j]
+
+
+@kernel
+def factor(S: Array, L: Array) -> None:
+    """The lower Cholesky factor of a positive semi-definite S; a pivot of 0 gives a column of 0."""
+    n = S.shape[0]
+    L[:] = 0.0
+    for j in range(n):
+        pivot = S[j, j] - dot(L[j, :j], L[j, :j])
+        if pivot <= 1e-15 * S[j, j]:
+            continue
+        L[j, j] = math.sqrt(pivot)
+        for i in range(j + 1, n):
+            L[i, j] = (S[i, j] - dot(L[i, :j], L[j, :j])) / L[j, j]
+
+
 class Work(NamedTuple):
     """Workspace for the K x K algebra of one row, allocated once per block."""
 
@@ -142,9 +167,8 @@ class Work(NamedTuple):
 
 
 @kernel
-def workspace(K: int) -> Work:
-    """Allocate the workspace for K classes."""
-    r = K - 1
+def workspace(K: int, r: int) -> Work:
+    """Allocate the workspace for K scores in r coordinates."""
     return Work(
         np.empty(K),
         np.empty(K),

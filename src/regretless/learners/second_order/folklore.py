@@ -81,7 +81,7 @@ class FOLKLORE(SurrogateClassifier):
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
         return {"FOLKLORE": cls(radius=setting.radius)}
 
-    def _default_regularization(self, radius: float) -> float:
+    def _default_regularization(self, radius: float, n_classes: int) -> float:
         return 2.0 * (1.0 if self.feature_bound is None else self.feature_bound) / radius
 
     @property

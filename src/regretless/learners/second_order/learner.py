@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -50,8 +51,9 @@ class SurrogateClassifier(OnlineClassifier):
         """B of the current game, or of the next one if none has started."""
         return float(self._in_play.radius)
 
-    def _default_regularization(self, radius: float) -> float:
-        raise ValueError(f"regularization=None: {type(self).__name__} has no default from theory; pass a number.")
+    @abstractmethod
+    def _default_regularization(self, radius: float, n_classes: int) -> float:
+        """The lambda of the theory, for regularization=None."""
 
     def _prepare(self, n_features: int, n_classes: int) -> Any:
         """The validated constants. Learners with more constants extend this method."""
@@ -65,7 +67,7 @@ class SurrogateClassifier(OnlineClassifier):
                 f"radius={radius:.4g} times feature_bound={bound:.4g} is too large for floating point arithmetic: give "
                 f"numbers whose product is at most {LARGEST_LOGIT:g}."
             )
-        lam = self._default_regularization(radius) if self.regularization is None else self.regularization
+        lam = self._default_regularization(radius, n_classes) if self.regularization is None else self.regularization
         code, number = curvature.rule(self.curvature, n_classes)
         if self.precision not in PRECISIONS:
             raise ValueError(f"precision={self.precision!r} is unknown: choose one of {PRECISIONS}.")

@@ -11,7 +11,7 @@ from regretless.core.jit import kernel
 from regretless.core.links import softmax
 from regretless.core.tally import ROWS, record
 from regretless.core.types import Array
-from regretless.learners.second_order.algebra import Work, distance, dot, trace, workspace
+from regretless.learners.second_order.algebra import Work, distance, dot, hessian_factor, trace, workspace
 from regretless.learners.second_order.curvature import kappa_of
 from regretless.learners.second_order.expectation import fresh_points, over_points, three_classes, two_classes
 from regretless.learners.second_order.forecasts import solve_logits
@@ -159,7 +159,7 @@ def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: Mul
     P, w, tally = state
     H = constants.H
     K, r = H.shape
-    V, U, work = np.empty((r, w.size)), np.zeros((r, w.size)), workspace(K)
+    V, U, work = np.empty((r, w.size)), np.zeros((r, w.size)), workspace(K, r)
     f, phi, root = np.empty(w.size), np.empty(w.size), tally[ROOT] != 0.0
     most = math.inf if root else most_mass(P)
     t = 0
@@ -177,7 +177,8 @@ def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: Mul
         if weight[t] == 0.0:
             U[:] = 0.0
         elif root:
-            apply_to_root(P, V, w, X[t], bend, H, (f, phi), work)
+            hessian_factor(work.p, math.sqrt(bend), work.L)
+            apply_to_root(P, V, w, X[t], H, (f, phi), work)
             watch(P, tally)
         else:
             apply(V, w, U, H, work)
@@ -191,7 +192,7 @@ def run_panel(panel: Panel, tally: Array, Y: Array, weight: Array, constants: Mu
     """Play a panel in coefficients of its rows; returns the number of rows for which P has enough digits."""
     H = constants.H
     K, r = H.shape
-    C, work = np.empty((r, panel.omega.size)), workspace(K)
+    C, work = np.empty((r, panel.omega.size)), workspace(K, r)
     for t in range(weight.size):
         coefficients(panel, t, C)
         size = look_at(panel, t, C, H, work)
@@ -208,7 +209,7 @@ def forecast_block(state: SurrogateState, X: Array, constants: MulticlassConstan
     """The forecasts of a block of rows, all from the same state."""
     P, w, tally = state
     H = constants.H
-    V, work = np.empty((H.shape[1], w.size)), workspace(H.shape[0])
+    V, work = np.empty((H.shape[1], w.size)), workspace(*H.shape)
     for t in range(X.shape[0]):
         product(P, X[t], V)
         look(V, w, X[t], H, tally[ROOT] != 0.0, work)

@@ -34,6 +34,7 @@ from regretless.learners.second_order.algebra import (
     Work,
     add_identity_and_factor,
     congruence,
+    divide_by_factor,
     dot,
     hessian_factor,
 )
@@ -385,12 +386,7 @@ def weigh(
     hessian_factor(p, math.sqrt(weight * kappa), L)
     congruence(L, Q, 1.0, LQ, M)
     add_identity_and_factor(M)
-    for a in range(K):  # L becomes R = L M^{-T}, row by row
-        for j in range(r):
-            entry = L[a, j]
-            for k in range(j):
-                entry -= L[a, k] * M[j, k]
-            L[a, j] = entry / M[j, j]
+    divide_by_factor(L, M)  # L becomes R
     growth = 0.0
     terms = 0.0
     for a in range(K):
@@ -445,12 +441,10 @@ def apply(V: Array, w: Array, U: Array, H: Array, work: Work) -> None:
 
 
 @kernel
-def apply_to_root(
-    S: Array, F: Array, w: Array, x: Array, bend: float, H: Array, scratch: tuple[Array, Array], work: Work
-) -> None:
+def apply_to_root(S: Array, F: Array, w: Array, x: Array, H: Array, scratch: tuple[Array, Array], work: Work) -> None:
     """`apply` for a root S of P, where the rows of F are S^T (I ⊗ x).
 
-    A grows by the Hessian, `bend` times diag p - p p^T, one column of its factor at a time.
+    A grows by the quadratic's matrix, one column of its factor work.L (not R) at a time.
     """
     K, r = H.shape
     d = x.size
@@ -465,7 +459,6 @@ def apply_to_root(
             f[i] += step * F[k, i]
     phi[:] = 0.0
     shrink(S, w, phi, f, 0.0, 0.0, 1.0)  # w += S f
-    hessian_factor(work.p, math.sqrt(bend), L)
     for j in range(r):
         for k in range(r):
             mix = 0.0

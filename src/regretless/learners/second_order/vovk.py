@@ -38,6 +38,8 @@ from regretless.learners.second_order.rounding import (
 from regretless.learners.second_order.surrogate import (
     check,
     end_fold,
+    flush_one,
+    fold_one,
     fold_row,
     in_four,
     look_one,
@@ -54,7 +56,7 @@ class VovkState(NamedTuple):
     """The state of the forecaster."""
 
     P: Array  # inverse of lam I + sum x x^T, or a root of it once tally[ROOT] is set
-    w: Array  # the ridge solution
+    w: Array  # the ridge solution, (d,), or (m, d) for targets of m numbers
     tally: Array  # the sums of tally.py and rounding.py, and the largest |y|
 
 
@@ -82,8 +84,12 @@ class VovkAzouryWarmuth(OnlineRegressor):
     ----------
     regularization : lambda, the coefficient of :math:`|\theta|^2`. No intercept is added: append a constant column.
 
+    Targets may be vectors, y of shape (n, m): then the loss is the sum over their entries, which share P, and Y is the
+    largest norm.
+
     Attributes
     ----------
+    n_outputs_ : m, the numbers per target.
     state_ : `P`, `w` (the ridge solution) and `tally` (rows, rows of weight not 1, loss, excess, largest norm, largest
         scale, sums for rounding, largest target).
 
@@ -107,6 +113,7 @@ class VovkAzouryWarmuth(OnlineRegressor):
     state_: VovkState
     _constants: VovkConstants
     _one_step = True
+    takes_vectors = True
 
     def __init__(self, regularization: float = 1.0) -> None:
         self.regularization = regularization
@@ -121,7 +128,8 @@ class VovkAzouryWarmuth(OnlineRegressor):
 
     def _start(self, n_features: int, n_classes: int) -> VovkState:
         lam = self._constants.regularization
-        return VovkState(P=np.eye(n_features) / lam, w=np.zeros(n_features), tally=np.zeros(SUMS + 1))
+        w = np.zeros((self.n_outputs_, n_features) if self.n_outputs_ > 1 else n_features)
+        return VovkState(P=np.eye(n_features) / lam, w=w, tally=np.zeros(SUMS + 1))
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
         return n_features**2
@@ -176,13 +184,19 @@ class VovkAzouryWarmuth(OnlineRegressor):
     @property
     def least_rows(self) -> int:
         """See `OnlineLearner`."""
-        return panels.least_rows(self.state_.w.size)
+        return panels.least_rows(self.state_.w.size) if self.n_outputs_ == 1 else 1
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        if self.n_outputs_ > 1:
+            run_vectors(self.state_, X, Y, weight, self._constants, out)
+            return
         panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, self._constants, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        forecast_block(self.state_, X, out)
+        if self.n_outputs_ > 1:
+            forecast_vectors(self.state_, X, out)
+        else:
+            forecast_block(self.state_, X, out)
 
 
 @inlined_kernel
@@ -305,3 +319,67 @@ def forecast_block(state: VovkState, X: Array, out: Array) -> None:
         m, _ = product_one(P, w, X, t, v)
         q = look_one(v, X, t) if tally[ROOT] == 0.0 else dot(v, v)
         out[t] = m / (1.0 + q)
+
+
+@kernel
+def run_vectors(state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkConstants, out: Array) -> None:
+    """`run` for targets of several numbers: one P for all, row by row."""
+    P, W, tally = state
+    d, lam, root = P.shape[0], constants.regularization, tally[ROOT] != 0.0
+    v, u, along, unused = np.empty(d), np.zeros(d), np.empty(d), np.zeros(d)
+    t = 0
+    while t < X.shape[0]:
+        _, square = product_one(P, W[0], X, t, v) if root else fold_one(P, u, W[0], X, t, v)
+        q = dot(v, v) if root else look_one(v, X, t)
+        for k in range(W.shape[0]):
+            out[t, k] = dot(W[k], X[t]) / (1.0 + q)
+        if weight[t] == 0.0:
+            u[:] = 0.0
+            t += 1
+            continue
+        mass = weight[t] * square / lam
+        if not root and tally[MASS] + mass > most_mass(P):
+            u[:] = 0.0  # `fold_one` has applied the last update
+            begin_root(P, tally)
+            root = True
+            continue
+        if root:
+            for i in range(d):
+                along[i] = dot(P[i], v)
+            note_jump(tally, d, weight[t] * q, mass)
+        else:
+            along[:] = v
+        loss, rise, shift, largest = 0.0, 0.0, 0.0, 0.0
+        for k in range(W.shape[0]):
+            step, more = lengths(dot(W[k], X[t]), q, Y[t, k], weight[t])
+            for i in range(d):
+                W[k, i] += step * along[i]
+            loss += weight[t] * (Y[t, k] - out[t, k]) ** 2
+            rise += more
+            shift += step * step * q
+            largest += Y[t, k] * Y[t, k]
+        record(tally, weight[t], loss, loss - rise, math.sqrt(square))
+        charge(tally, mass, shift, weight[t] * largest)
+        tally[HIGHEST] = max(tally[HIGHEST], math.sqrt(largest))
+        if root:
+            shrink(P, unused, X[t], v, q, weight[t], 0.0)
+            watch(P, tally)
+        else:
+            shrunk = math.sqrt(weight[t] / (1.0 + weight[t] * q))
+            for i in range(d):
+                u[i] = shrunk * v[i]
+        t += 1
+    if not root:
+        flush_one(P, u)
+
+
+@kernel
+def forecast_vectors(state: VovkState, X: Array, out: Array) -> None:
+    """`forecast_block` for targets of several numbers."""
+    P, W, tally = state
+    v = np.empty(P.shape[0])
+    for t in range(X.shape[0]):
+        product_one(P, W[0], X, t, v)
+        q = look_one(v, X, t) if tally[ROOT] == 0.0 else dot(v, v)
+        for k in range(W.shape[0]):
+            out[t, k] = dot(W[k], X[t]) / (1.0 + q)

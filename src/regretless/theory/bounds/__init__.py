@@ -20,13 +20,14 @@ from regretless.theory.bounds.first_order import (
     perceptron,
     strongly_convex,
 )
-from regretless.theory.bounds.refitting import aggregating, ftrl, kernel_aioli
+from regretless.theory.bounds.refitting import aggregating, ftrl, kernel_aioli, kernel_gaf
 from regretless.theory.bounds.second_order import (
     aioli,
     aioli_descent,
     aioli_excess_risk,
     folklore,
     gaf,
+    gaf_general,
     gaf_logistic,
     gaf_sampled,
     online_newton_step,
@@ -52,12 +53,14 @@ __all__ = [
     "ftrl",
     "ftrl_proximal",
     "gaf",
+    "gaf_general",
     "gaf_logistic",
     "gaf_sampled",
     "gaptron",
     "gaptron_bandit",
     "hedge",
     "kernel_aioli",
+    "kernel_gaf",
     "mirror_descent",
     "mixture",
     "online_gradient_descent",

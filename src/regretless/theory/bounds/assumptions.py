@@ -40,6 +40,34 @@ def check_failure(failure: float) -> None:
         raise NoBound(f"failure is the probability that the bound fails, between 0 and 1; here failure={failure}.")
 
 
+# (A2) of `gaf` for the log loss: along v the third derivative is at most c = sqrt(2) |v| times the second one, so that
+# the loss is at most (e^c - c - 1)/c^2 <= e^c/2 times the quadratic above its tangent, and e^c/2 <= e^(zeta |v|^2).
+SOFTMAX_ZETA = 1 / (2 * math.log(2))
+
+
+def least_gaf_regularization(*, n_scores: int, alpha: float, zeta: float) -> float:
+    """The smallest lambda of GAF's Theorem 1."""
+    return max(4, n_scores) * zeta / alpha
+
+
+def check_gaf_regularization(regularization: float, *, n_scores: int, alpha: float, zeta: float) -> None:
+    """Refuse a lambda below that of GAF's Theorem 1."""
+    least = least_gaf_regularization(n_scores=n_scores, alpha=alpha, zeta=zeta)
+    if regularization < least * (1 - 1e-12):
+        raise NoBound(
+            f"GAF's theorem needs regularization >= max(4, m) zeta / alpha = {least:.4g} for m = {n_scores} scores; "
+            f"this learner has {regularization:.4g}. (The certificate does not need this.)"
+        )
+
+
+def check_smoothing(smoothing: float) -> None:
+    """Refuse a mu whose cost is not proved."""
+    if smoothing > 0.5:
+        raise NoBound(
+            f"the cost of smoothing, 2 mu per row, is proved for mu <= 1/2; this learner has {smoothing:.4g}."
+        )
+
+
 def check_curvature(curvature: float, *, logits: float, n_classes: int) -> None:
     r"""Refuse a curvature above the "sharp" and (for two classes) the "aioli" constant, for logits up to `logits`.
 

@@ -6,11 +6,14 @@ import math
 
 from regretless.core.errors import NoBound
 from regretless.theory.bounds.assumptions import (
+    SOFTMAX_ZETA,
     check_classes,
     check_counts,
     check_curvature,
+    check_gaf_regularization,
     check_nonnegative,
     check_positive,
+    check_smoothing,
 )
 
 
@@ -68,6 +71,45 @@ def kernel_aioli(
     if not 0.5 <= virtual_weight < math.inf:
         raise NoBound(f"AIOLI's theorem needs virtual_weight >= 1/2; this learner has {virtual_weight}.")
     return regularization * radius**2 + virtual_weight / (2 * curvature) * log_determinant
+
+
+def kernel_gaf(
+    n: int,
+    *,
+    log_determinant: float,
+    n_classes: int,
+    radius: float,
+    feature_bound: float,
+    regularization: float,
+    curvature: float,
+    smoothing: float = 0.0,
+) -> float:
+    r"""The regret of GAF with a kernel (`gaf`, Theorem 1 and Section 6, with the log-determinant).
+
+    .. math:: \lambda B^2 + (K-1)\left(\frac12 + \frac{\sqrt3}\kappa\right)
+        \ln\det\left(I + \frac{\kappa}{2\lambda} \mathbf K\right) + 2\mu n
+
+    where :math:`\mathbf K` is the kernel matrix of the rows. In the proof of Theorem 1 the dimension enters only
+    through (A2), which for the log loss holds in K - 1 scores (`gaf_general`), and through the determinant of A, which
+    is at most the (K-1)th power of this one, because the Hessian of the log loss is at most 1/2.
+
+    **Order.** O(K d_eff B log n) regret against functions of joint norm at most B in the kernel space.
+
+    **Assumes.** lambda >= max(4, K-1) R^2 / (2 ln 2), R the largest square root of k(x, x); mu <= 1/2; kappa is proved
+    for logits up to BR; exact expectations.
+
+    >>> given = {"n_classes": 3, "radius": 3.0, "feature_bound": 1.0, "regularization": 3.0, "curvature": 1 / 8}
+    >>> round(kernel_gaf(100, log_determinant=10.0, **given), 2)
+    314.13
+    """
+    check_classes(n_classes)
+    check_positive(radius=radius, regularization=regularization, curvature=curvature)
+    check_nonnegative(n=n, log_determinant=log_determinant, feature_bound=feature_bound, smoothing=smoothing)
+    check_gaf_regularization(regularization, n_scores=n_classes - 1, alpha=1.0, zeta=SOFTMAX_ZETA * feature_bound**2)
+    check_smoothing(smoothing)
+    check_curvature(curvature, logits=radius * feature_bound, n_classes=n_classes)
+    growth = (n_classes - 1) * (0.5 + math.sqrt(3) / curvature) * log_determinant
+    return regularization * radius**2 + growth + 2 * smoothing * n
 
 
 def aggregating(

@@ -6,12 +6,16 @@ import math
 
 from regretless.core.errors import NoBound
 from regretless.theory.bounds.assumptions import (
+    SOFTMAX_ZETA,
     check_classes,
     check_counts,
     check_curvature,
     check_failure,
+    check_gaf_regularization,
     check_nonnegative,
     check_positive,
+    check_smoothing,
+    least_gaf_regularization,
 )
 
 
@@ -160,6 +164,43 @@ def folklore(
     return regularization * n_classes * radius**2 + (n_classes - 1) * n_features / (4 * curvature) * growth
 
 
+def gaf_general(
+    n: int,
+    *,
+    size: int,
+    n_scores: int,
+    radius: float,
+    regularization: float,
+    alpha: float,
+    beta: float,
+    zeta: float,
+    gamma: float,
+) -> float:
+    r"""GAF's regret, for any mixable loss of scores Wx (`gaf`, Theorem 1).
+
+    .. math:: \lambda B^2 + \frac N\alpha\left(\frac12 + \frac{2\sqrt3}\beta\right)
+        \ln\left(1 + \frac{n\beta\gamma}{2\lambda}\right)
+
+    for N parameters, with the constants of (A1) to (A4) of the paper. Where (A2) holds in the m scores,
+    :math:`\zeta|Wx - W'x|^2 \le \zeta R^2|W - W'|^2`, its Gaussian has m dimensions and not N, so that lambda needs
+    max(4, m) and not max(4, N) (docs/errata.md). For (A2) in the parameters, pass m = N.
+
+    **Order.** O(d m log n) regret against matrices of Frobenius norm at most B.
+
+    **Assumes.** lambda >= max(4, m) zeta / alpha; (A1) to (A4) for all rows; exact forecasts.
+
+    >>> round(gaf_general(1000, size=5, n_scores=1, radius=3.0, regularization=1.0, alpha=0.5, beta=1.0, zeta=0.0,
+    ...                   gamma=2.0), 2)
+    282.74
+    """
+    check_counts(size=size, n_scores=n_scores)
+    check_positive(radius=radius, regularization=regularization, alpha=alpha, beta=beta)
+    check_nonnegative(n=n, zeta=zeta, gamma=gamma)
+    check_gaf_regularization(regularization, n_scores=n_scores, alpha=alpha, zeta=zeta)
+    growth = math.log1p(n * beta * gamma / (2 * regularization))
+    return regularization * radius**2 + size / alpha * (0.5 + 2 * math.sqrt(3) / beta) * growth
+
+
 def gaf(
     n: int,
     *,
@@ -176,53 +217,53 @@ def gaf(
     .. math:: \lambda B^2 + dK\left(\frac12 + \frac{\sqrt3}\kappa\right) \ln\left(1 + \frac{\kappa n R^2}\lambda\right)
         + 2\mu n
 
-    The paper's constants are alpha = 1, zeta = 4R^2, gamma = R^2 and beta = 2 kappa. The last term is the cost of
-    smoothing the forecasts by mu (docs/errata.md). W has Frobenius norm at most B.
+    The constants are alpha = 1, :math:`\zeta = R^2/(2\ln 2)` in K - 1 scores, gamma = R^2 and beta = 2 kappa. (The
+    paper has :math:`\zeta = 4R^2` in dK parameters: docs/errata.md.) The last term is the cost of smoothing the
+    forecasts by mu. W has Frobenius norm at most B.
 
     **Order.** O(d K (B² + B log n)) regret against matrices of Frobenius norm at most B.
 
-    **Assumes.** lambda >= 4 max(4, dK) R^2; mu <= 1/2; kappa is proved for logits up to BR.
+    **Assumes.** lambda >= max(4, K-1) R^2 / (2 ln 2); mu <= 1/2; kappa is proved for logits up to BR.
 
     >>> round(gaf(1000, n_features=5, n_classes=3, radius=3.0, feature_bound=1.0,
-    ...           regularization=60.0, curvature=1 / 8), 2)
-    782.48
+    ...           regularization=3.0, curvature=1 / 8), 2)
+    828.05
     """
-    size = n_features * n_classes
-    least = max(4, size) * 4 * feature_bound**2
     check_counts(n_features=n_features)
     check_classes(n_classes)
-    check_positive(radius=radius, regularization=regularization, curvature=curvature)
-    check_nonnegative(n=n, feature_bound=feature_bound, smoothing=smoothing)
-    if regularization < least * (1 - 1e-12):
-        raise NoBound(
-            f"GAF's theorem needs regularization >= max(4, d K) 4 R^2 = {least:.4g}; this learner has "
-            f"{regularization:.4g}. (The certificate does not need this.)"
-        )
-    if smoothing > 0.5:
-        raise NoBound(
-            f"the cost of smoothing, 2 mu per row, is proved for mu <= 1/2; this learner has {smoothing:.4g}."
-        )
+    check_positive(radius=radius, curvature=curvature)
+    check_nonnegative(feature_bound=feature_bound, smoothing=smoothing)
+    exact = gaf_general(
+        n,
+        size=n_features * n_classes,
+        n_scores=n_classes - 1,
+        radius=radius,
+        regularization=regularization,
+        alpha=1.0,
+        beta=2 * curvature,
+        zeta=SOFTMAX_ZETA * feature_bound**2,
+        gamma=feature_bound**2,
+    )
+    check_smoothing(smoothing)
     check_curvature(curvature, logits=radius * feature_bound, n_classes=n_classes)
-    beta = 2 * curvature
-    growth = math.log1p(n * beta * feature_bound**2 / (2 * regularization))
-    return regularization * radius**2 + size * (0.5 + 2 * math.sqrt(3) / beta) * growth + 2 * smoothing * n
+    return exact + 2 * smoothing * n
 
 
 def gaf_logistic(n: int, *, n_features: int, n_classes: int, radius: float, feature_bound: float) -> float:
     r"""GAF's regret with the parameters of the theory (`gaf`, Corollary 2).
 
-    .. math:: 4hB^2R^2 + dK\left(\frac12 + 2\sqrt3 b\right) \ln\left(1 + \frac n{8hb}\right), \quad h = \max(4, dK),
-        b = \frac{\ln K}2 + BR + 1
+    .. math:: hB^2R^2 + dK\left(\frac12 + 2\sqrt3 b\right) \ln\left(1 + \frac n{2hb}\right), \quad
+        h = \frac{\max(4, K-1)}{2\ln 2}, \ b = \frac{\ln K}2 + BR + 1
 
-    This is Theorem 1 with the constants that the corollary leaves out. The paper's lambda is eight times as large
-    (docs/errata.md).
+    This is Theorem 1 with the constants that the corollary leaves out, and the smallest lambda that it allows. The
+    paper's is 32 d K R^2 (docs/errata.md).
 
     **Order.** O(d K (B² + B log n)) regret against matrices of Frobenius norm at most B.
 
-    **Assumes.** exact expectations; R > 0; lambda = 4h R^2; beta = 2 kappa = 1/b.
+    **Assumes.** exact expectations; R > 0; lambda = h R^2; beta = 2 kappa = 1/b.
 
     >>> round(gaf_logistic(1000, n_features=5, n_classes=3, radius=3.0, feature_bound=1.0), 2)
-    793.87
+    904.24
     """
     check_counts(n_features=n_features)
     check_classes(n_classes)
@@ -233,7 +274,9 @@ def gaf_logistic(n: int, *, n_features: int, n_classes: int, radius: float, feat
         n_classes=n_classes,
         radius=radius,
         feature_bound=feature_bound,
-        regularization=4 * max(4, n_features * n_classes) * feature_bound**2,
+        regularization=least_gaf_regularization(
+            n_scores=n_classes - 1, alpha=1.0, zeta=SOFTMAX_ZETA * feature_bound**2
+        ),
         curvature=1 / (math.log(n_classes) + 2 * (radius * feature_bound + 1)),
     )
 
@@ -245,36 +288,51 @@ def gaf_sampled(
     n_classes: int,
     radius: float,
     feature_bound: float,
+    regularization: float,
+    curvature: float,
+    smoothing: float,
     n_samples: int,
     failure: float,
 ) -> float:
     r"""GAF's regret with sampled expectations (`gaf`, Proposition 3).
 
-    .. math:: \mathcal R + 3 n \mu, \quad \mu = \left(\frac Km \ln\frac n\delta\right)^{1/3}
+    .. math:: \mathcal R + n\varepsilon, \quad \varepsilon = \sqrt{\frac K{\mu m} \ln\frac n\delta}
 
-    with :math:`\mathcal R` from Corollary 2 (`gaf_logistic`) and m independent samples per row, smoothed by mu. With
-    probability :math:`1-\delta` sampling costs at most mu per row, and smoothing 2 mu. The paper prints mu without K.
-    One step of its proof fails, but the conclusion holds (docs/errata.md).
+    with :math:`\mathcal R` from Theorem 1 (`gaf`) with its cost of smoothing, 2 mu per row, and m independent samples
+    per row. With probability :math:`1-\delta` sampling costs at most epsilon per row. At the paper's
+    :math:`\mu = (K \ln(n/\delta) / m)^{1/3}` (printed without K) epsilon is mu. One step of its proof fails, but the
+    conclusion holds (docs/errata.md).
 
     **Order.** O(d K (B² + B log n) + n (K log(n) / m)^⅓) regret against matrices of Frobenius norm at most B.
 
-    **Assumes.** :math:`\mathcal R` and the parameters of Corollary 2; m >= 8 K ln(n/delta), so that mu <= 1/2; labels
-    that do not depend on the samples of their own row; 0 < delta < 1.
+    **Assumes.** those of `gaf`; mu > 0; epsilon <= 1/2; labels that do not depend on the samples of their own row;
+    0 < delta < 1.
 
-    >>> round(gaf_sampled(1000, n_features=5, n_classes=3, radius=3.0, feature_bound=1.0,
-    ...                   n_samples=10**9, failure=0.01), 2)
-    803.64
+    >>> round(gaf_sampled(1000, n_features=5, n_classes=3, radius=3.0, feature_bound=1.0, regularization=3.0,
+    ...                   curvature=1 / 8, smoothing=0.003, n_samples=10**9, failure=0.01), 2)
+    837.45
     """
     check_counts(n_samples=n_samples)
     check_failure(failure)
-    exact = gaf_logistic(n, n_features=n_features, n_classes=n_classes, radius=radius, feature_bound=feature_bound)
+    check_positive(smoothing=smoothing)
+    exact = gaf(
+        n,
+        n_features=n_features,
+        n_classes=n_classes,
+        radius=radius,
+        feature_bound=feature_bound,
+        regularization=regularization,
+        curvature=curvature,
+        smoothing=smoothing,
+    )
     log = math.log(max(n, 1) / failure)
-    if n_samples < 8 * n_classes * log:
+    cost = math.sqrt(n_classes * log / (smoothing * n_samples))
+    if cost > 0.5:
         raise NoBound(
-            f"GAF's Proposition 3 needs n_samples >= 8 K ln(n/delta) = {8 * n_classes * log:.4g}, so that it smooths "
-            f"by at most 1/2; here n_samples={n_samples}."
+            f"GAF's Proposition 3 needs n_samples >= 4 K ln(n/delta) / mu = {4 * n_classes * log / smoothing:.4g}, so "
+            f"that sampling costs at most 1/2 per row; here n_samples={n_samples}."
         )
-    return exact + 3 * n * (n_classes * log / n_samples) ** (1 / 3)
+    return exact + n * cost
 
 
 def online_newton_step(
