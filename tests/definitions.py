@@ -54,8 +54,12 @@ def folklore(learner: Any, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> 
 
 
 def gaf(learner: Any, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    names = ("radius", "regularization", "curvature", "smoothing", "feature_bound")
-    return played(reference.ReferenceGAF(**given(learner, *names), n_classes=Y.shape[1]), X, Y, weight, np.asarray)
+    """GAF, and KernelGAF with the linear kernel."""
+    options = given(learner, "radius", "regularization", "curvature", "smoothing", "feature_bound")
+    if options["regularization"] is None:  # Corollary 2's, with the constants of docs/errata.md, G7
+        R = options["feature_bound"] or 1.0
+        options["regularization"] = max(4, Y.shape[1] - 1) * R**2 / (2 * math.log(2))
+    return played(reference.ReferenceGAF(**options, n_classes=Y.shape[1]), X, Y, weight, np.asarray)
 
 
 def ons(learner: Any, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -64,6 +68,7 @@ def ons(learner: Any, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.nd
 
 
 def vovk(learner: Any, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """VovkAzouryWarmuth, and GeneralGAF with the squared loss."""
     return played(reference.ReferenceVAW(learner.regularization), X, Y, weight, float)
 
 

@@ -37,8 +37,10 @@ from regretless import (
     ExponentiatedGradient,
     FollowTheLeader,
     Gaptron,
+    GeneralGAF,
     Hedge,
     KernelAIOLI,
+    KernelGAF,
     LinearizedFTRL,
     MirrorDescent,
     MirrorDescentAggregator,
@@ -56,6 +58,7 @@ from regretless import (
 from regretless.core.learner import OnlineLearner
 from regretless.learners.first_order.learner import LinearLearner
 from regretless.learners.first_order.schedules import AdaGrad, InverseRootStep, InverseTimeStep
+from regretless.learners.second_order.mixable import SquaredLoss
 from regretless.learners.second_order.rounding import ROOT, covariance
 from regretless.theory.domains import Ball, Box, Octahedron, Simplex, WholeSpace
 
@@ -326,11 +329,12 @@ MATRIX = [
     ),
     *defined(
         by.gaf,
-        Entry(GAF(radius=2.0), 2, theorem=False),
+        Entry(GAF(radius=2.0), 2),
         Entry(GAF(radius=2.0, regularization=64.0, feature_bound=1.0), 2),
+        Entry(KernelGAF("linear", radius=2.0), 2),
         # a round covariance has only the principal axes that rounding gives it, and the quadrature's grid lies along
         # them
-        Entry(GAF(radius=2.0), 3, theorem=False, rounding=1e-11),
+        Entry(GAF(radius=2.0, regularization=1.0), 3, theorem=False, rounding=1e-11),
     ),
     Entry(GAF(radius=2.0, expectation="sobol", n_samples=64), 4, theorem=False),
     Entry(GAF(radius=2.0, expectation="monte-carlo", n_samples=32, smoothing=0.01), 3, theorem=False),
@@ -338,7 +342,7 @@ MATRIX = [
         "test_panels.py",
         Entry(AIOLI(radius=3.0, precision="single"), 2, margin=True, rounding=1e-4),
         Entry(FOLKLORE(radius=2.0, precision="single"), 3, rounding=1e-4),
-        Entry(GAF(radius=2.0, precision="single"), 2, theorem=False, rounding=1e-4),
+        Entry(GAF(radius=2.0, precision="single"), 2, rounding=1e-4),
     ),
     *defined(
         by.ons,
@@ -361,6 +365,7 @@ MATRIX = [
         by.vovk,
         Entry(VovkAzouryWarmuth(), 1),
         Entry(VovkAzouryWarmuth(regularization=0.05), 1),
+        Entry(GeneralGAF(SquaredLoss(target_bound=100.0), radius=3.0, regularization=0.1), 1),
     ),
     *defined(
         by.perceptron,

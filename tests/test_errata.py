@@ -291,11 +291,33 @@ def test_gaf_theorem_1_needs_an_eighth_of_corollary_2s_lambda() -> None:
     assert step_16(4, 4) == pytest.approx(2.0, rel=1e-12)
     assert step_16(12, 8 * 12) < 1.07
 
-    case = {"n_features": 4, "n_classes": 3, "radius": 5.0, "feature_bound": 1.0, "curvature": 0.1}
+    case = {"size": 12, "n_scores": 12, "radius": 5.0, "alpha": 1.0, "beta": 0.2, "zeta": 4.0, "gamma": 1.0}
     least = 4.0 * 12
-    assert bounds.gaf(1000, regularization=least, **case) < 0.2 * bounds.gaf(1000, regularization=8 * least, **case)
+    few, many = (bounds.gaf_general(1000, regularization=lam, **case) for lam in (least, 8 * least))
+    assert few < 0.2 * many
     with pytest.raises(NoBound):
-        bounds.gaf(1000, regularization=least * 0.999, **case)
+        bounds.gaf_general(1000, regularization=least * 0.999, **case)
+
+
+def test_gaf_lambda_needs_neither_the_features_nor_4_r_squared() -> None:
+    """(A2) holds in the scores, with zeta = 1 / (2 ln 2); there its Gaussian has K - 1 dimensions."""
+    rng = np.random.default_rng(5)
+    zeta = 1 / (2 * np.log(2))
+    tightest = 0.0
+    for K in (2, 3, 6):
+        for _ in range(4000):
+            b, v = rng.choice([0.5, 3.0, 10.0]) * rng.normal(size=K), rng.exponential() * rng.normal(size=K)
+            v -= v.mean()
+            p = np.exp(b - np.logaddexp.reduce(b))
+            bend = p @ v**2 - (p @ v) ** 2
+            above = np.logaddexp.reduce(b + v) - np.logaddexp.reduce(b) - p @ v
+            assert above <= np.exp(zeta * v @ v) * bend + 1e-12
+            tightest = max(tightest, above / (np.exp(zeta * v @ v) * bend + 1e-12))
+    assert tightest > 0.5
+    case = {"n_features": 50, "n_classes": 3, "radius": 5.0, "feature_bound": 1.0, "curvature": 0.1}
+    assert bounds.gaf(1000, regularization=4 * zeta, **case) < bounds.gaf(1000, regularization=4.0 * 150, **case)
+    with pytest.raises(NoBound):
+        bounds.gaf(1000, regularization=4 * zeta * 0.999, **case)
 
 
 def test_gaf_squared_loss_is_vovk() -> None:

@@ -63,7 +63,7 @@ class MixableLoss(ABC):
     ...     def gamma(self): return 2.0
     >>> learner = GeneralGAF(Quadratic(), radius=1.0).fit([[0.5], [1.0]], [0.3, 0.7])
     >>> print(f"{learner.predict([[1.0]])[0]:.3f}")
-    0.453
+    0.340
     """
 
     name: ClassVar[str] = "user's"
