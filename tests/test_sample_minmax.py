@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from reference import sample_minmax as naive
 from regretless import BadRow, NoBound, SampleMinmaxPredictor, bounds
-from regretless.learners.batch import sample_minmax
+from regretless.learners.batch import rows
 
 
 def sample(n, d, K, seed=0, size=1.0):
@@ -125,7 +125,7 @@ RISKY = {  # rows, and the probabilities of their labels: no weights explain the
 @pytest.mark.parametrize("K", [2, 3])
 def test_the_expected_excess_risk_is_within_the_bound(K):
     """Exact risks, over the drawn samples; the estimate from rows alone is between the two."""
-    rows, chances = RISKY[K]
+    support, chances = RISKY[K]
     chances = np.stack([1 - chances, chances], axis=1) if K == 2 else chances
     n, B, lam = 60, 3.0, K - 1.0
 
@@ -133,7 +133,7 @@ def test_the_expected_excess_risk_is_within_the_bound(K):
         return -(chances * log_p).sum(axis=1).mean()
 
     def of_weights(w):
-        return risk(log_softmax(naive.logits(w if K == 2 else w.reshape(K, 2), rows, K), axis=1))
+        return risk(log_softmax(naive.logits(w if K == 2 else w.reshape(K, 2), support, K), axis=1))
 
     start = np.zeros(2 if K == 2 else 6)
     ball = {"type": "ineq", "fun": lambda w: B**2 - w @ w}
@@ -141,13 +141,13 @@ def test_the_expected_excess_risk_is_within_the_bound(K):
     excess, estimate = [], []
     rng = np.random.default_rng(0)
     for _ in range(150):
-        drawn = rng.integers(len(rows), size=n)
+        drawn = rng.integers(len(support), size=n)
         y = (rng.random((n, 1)) > chances[drawn].cumsum(axis=1)[:, :-1]).sum(axis=1)
         if len(np.unique(y)) < K:
             continue
-        model = SampleMinmaxPredictor(regularization=lam, feature_bound=1.0).fit(rows[drawn], y)
-        excess.append(risk(np.log(model.predict_proba(rows))) - best.fun)
-        estimate.append(model.excess_risk_estimate(rows, comparator_norm=B))
+        model = SampleMinmaxPredictor(regularization=lam, feature_bound=1.0).fit(support[drawn], y)
+        excess.append(risk(np.log(model.predict_proba(support))) - best.fun)
+        estimate.append(model.excess_risk_estimate(support, comparator_norm=B))
     assert len(excess) > 140
     assert np.mean(excess) < np.mean(estimate) < model.excess_risk_bound(comparator_norm=B) < np.log(K)
 
@@ -229,11 +229,11 @@ def test_a_long_call_shows_its_progress(monkeypatch):
         bars.append((wanted, total))
         return bar(wanted, total, *args, **kwargs)
 
-    bar = sample_minmax.progress_bar
-    monkeypatch.setattr(sample_minmax, "progress_bar", recording)
+    bar = rows.progress_bar
+    monkeypatch.setattr(rows, "progress_bar", recording)
     X, y = sample(200, 2, 2)
     model = SampleMinmaxPredictor().fit(X, y)
     model.predict_proba(X)
-    monkeypatch.setattr(sample_minmax, "LONG", 0.0)
+    monkeypatch.setattr(rows, "LONG", 0.0)
     model.predict_proba(X)
     assert bars == [(False, 168), (True, 168)]

@@ -23,7 +23,7 @@ def public_predictors() -> dict[str, type[Any]]:
     """Every public learner, and the batch predictors, which only have `fit`.
 
     >>> sorted(public_predictors().keys() - public_learners().keys())
-    ['SampleMinmaxPredictor']
+    ['SampleMinmaxPredictor', 'ShiftedLeastSquares']
     """
     public = {name: getattr(regretless, name) for name in regretless.__all__}
     return {

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from regretless.core import validate
 from regretless.core.errors import NoBound
-from regretless.core.inputs import readable_rows
-from regretless.core.interrupts import stretches
 from regretless.core.jit import kernel
 from regretless.core.labels import Labels
 from regretless.core.links import sigmoid, softmax, to_probabilities
-from regretless.core.progress import progress_bar
-from regretless.core.turns import TakesTurns
 from regretless.core.types import Array
+from regretless.learners.batch.rows import BatchPredictor
 from regretless.learners.refitting.ftrl import expand, factor, loss_of, refit, scores, second, solve
 from regretless.learners.second_order.algebra import dot, norm
 from regretless.theory import bounds
 
 SETTLED = 1e-11  # steps halve at least, so that later ones would move no score by more than this
 MOST_STEPS = 40
-LONG = 1.0  # seconds: a longer call shows a progress bar
-FIRST_ROWS = 32  # the rows from which the time of a call is estimated
 
 
 class Sample(NamedTuple):
@@ -48,7 +42,7 @@ class Leader(NamedTuple):
     L: Array  # (r d, r d): the Cholesky factor of the Hessian divided by 2 regularization
 
 
-class SampleMinmaxPredictor(TakesTurns, ClassifierMixin, BaseEstimator):
+class SampleMinmaxPredictor(ClassifierMixin, BatchPredictor):
     r"""Logistic regression that hedges every forecast against each possible label (SMP).
 
     For a new row x and every class y, the regularized weights are refitted with (x, y) added to the n fitted rows:
@@ -131,31 +125,17 @@ class SampleMinmaxPredictor(TakesTurns, ClassifierMixin, BaseEstimator):
         self.radius = radius
         self.feature_bound = feature_bound
 
-    @classmethod
-    def _example(cls) -> Self:
-        """A small example for tests."""
-        return cls()
-
     # ------------------------------------------------------------------ fitting
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the regularized weights of the rows. An error changes nothing."""
-        before = dict(vars(self))
-        try:
-            self._fit(X, y, sample_weight)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        return self
+        return self._all_or_nothing(self._fit, X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         radius = math.inf if self.radius is None else validate.positive("radius", self.radius)
         declared = math.inf if self.feature_bound is None else validate.positive("feature_bound", self.feature_bound)
         if self.regularization is not None:
             validate.positive("regularization", self.regularization)
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
         X = self._rows(X, reset=True)
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None: pass one label per row.")
@@ -183,21 +163,6 @@ class SampleMinmaxPredictor(TakesTurns, ClassifierMixin, BaseEstimator):
         self.regularization_, self.feature_bound_, self._radius = lam, R, radius
         self.n_rows_, self._even = float(weight.sum()), bool(np.all(weight == 1.0))
 
-    def _rows(self, X: Any, reset: bool) -> Array:
-        X = validate_data(
-            self,
-            readable_rows(X, None if reset else getattr(self, "feature_names_in_", None)),
-            reset=reset,
-            dtype=np.float64,
-            order="C",
-            ensure_all_finite=False,
-        )
-        return validate.writable(X)
-
-    def _check(self, X: Array, weight: Array, declared: float) -> None:
-        lam = 1.0 if self.regularization is None else float(self.regularization)
-        validate.rows(X, weight, declared, validate.reach(lam), getattr(self, "feature_names_in_", None))
-
     # ------------------------------------------------------------------ forecasts
 
     def _hedges(self, X: Any) -> Array:
@@ -208,17 +173,10 @@ class SampleMinmaxPredictor(TakesTurns, ClassifierMixin, BaseEstimator):
         out = np.empty((X.shape[0], self.classes_.size))
         numbers = (self.regularization_, self._radius, self.regularization_ / (self.n_rows_ + 1))
 
-        def hedge(rows: slice) -> None:
-            hedge_block(self._sample, self._leader, X[rows], numbers, out[rows])
+        def hedge(part: slice) -> None:
+            hedge_block(self._sample, self._leader, X[part], numbers, out[part])
 
-        began = time.perf_counter()
-        hedge(slice(FIRST_ROWS))
-        long = (time.perf_counter() - began) * (X.shape[0] / FIRST_ROWS - 1) > LONG
-        rest = max(X.shape[0] - FIRST_ROWS, 0)
-        with progress_bar(long, rest, transient=True) as bar:
-            for rows in stretches(rest, slow=True):
-                hedge(slice(FIRST_ROWS + rows.start, FIRST_ROWS + rows.stop))
-                bar.advance(rows.stop - rows.start)
+        self._forecast_in_parts(X.shape[0], hedge)
         return out
 
     def predict_proba(self, X: Any) -> Array:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 
+from scipy.optimize import brentq
+
 from regretless.theory.bounds.assumptions import (
     check_classes,
     check_counts,
+    check_failure,
     check_nonnegative,
     check_positive,
 )
+
+N_RATES = 8  # eta = alpha/2, alpha/4, ... in `averaged_log_loss`
 
 
 def sample_minmax(
@@ -74,3 +79,99 @@ def sample_minmax(
         return math.inf
     factor = math.exp(exponent - 2 * rho) * math.expm1(2 * rho) / (2 * rho)
     return (penalty + factor * size / (1 + 2 * regularization * size / trace)) / (n + 1)
+
+
+def averaged_log_loss(
+    n: int, *, regret: float, n_classes: int, radius: float, feature_bound: float, failure: float
+) -> float:
+    r"""The excess risk, with probability :math:`1 - \delta`, of a proper learner's mean weights (`mehta`, sharper).
+
+    .. math:: \frac1n \min_{\eta = \alpha/2, \alpha/4, \ldots, \alpha/2^8}
+        c_\eta\left[\mathrm{regret} + \frac1\eta\ln\frac8\delta\right], \qquad
+        c_\eta = \max\left(\frac{1}{1-\eta/\alpha}, \frac{b - a}{\frac{1-e^{-\eta b}}{\eta} - a}\right), \quad
+        a = \frac{1-e^{-\alpha b}}{\alpha}
+
+    for the log loss over the ball of radius B. With C = BR for two classes and :math:`C = \sqrt2BR` for more, it is
+    :math:`\alpha`-exp-concave with :math:`\alpha = e^{-C}/(K-1)`, and its values differ by at most
+    :math:`b = \ln\frac{1+(K-1)e^C}{1+(K-1)e^{-C}}`. The regret is that of the n rows, observed or proved: there is no
+    :math:`\sqrt n` beyond it.
+
+    Let u be the best weights of the ball and D the loss of the learner's weights w minus that of u, on a new row. On
+    the segment from u to w, :math:`-\frac1\alpha\ln((1-s)e^{-\alpha\ell(u)} + se^{-\alpha\ell(w)})` is at least the
+    loss, so its expectation is at least that of u, and its derivative at s = 0 gives :math:`E e^{-\alpha D} \le 1`.
+    For :math:`x \le b`, :math:`x \le \frac c\eta(1-e^{-\eta x}) - \frac{c-1}\alpha(1-e^{-\alpha x})`: the difference is
+    0 with slope 0 at 0, its derivative is a concave function of :math:`e^{-\eta x}`, so that it falls to 0 for x < 0
+    and first rises and then falls for x > 0, and c is chosen so that it is not negative at b. The expectation gives
+    :math:`ED \le \frac c\eta(1 - Ee^{-\eta D}) \le -\frac c\eta\ln Ee^{-\eta D}`. The products of
+    :math:`e^{-\eta D_t}/E_{t-1}e^{-\eta D_t}` have mean 1, so by Markov's inequality, with probability
+    :math:`1-\delta/8` for each of the eight :math:`\eta`, the sum of the learner's excess risks is at most c times the
+    sum of :math:`D_t`, which is at most the regret, plus :math:`\frac1\eta\ln\frac8\delta`. The risk is convex.
+
+    **Order.** O((regret + e^(BR) log(1/δ)) / n) excess risk over weights of norm at most B, with probability 1 - δ.
+
+    **Assumes.** independent rows of one distribution, of norm at most R and weight 1; n >= 1; the learner's weights are
+    always in the ball; regret against all of the ball.
+
+    >>> round(averaged_log_loss(10_000, regret=20.0, n_classes=2, radius=2.0, feature_bound=1.0, failure=0.05), 4)
+    0.0199
+    """
+    check_counts(n=n)
+    check_classes(n_classes)
+    check_positive(radius=radius)
+    check_nonnegative(feature_bound=feature_bound)
+    check_failure(failure)
+    spread = radius * feature_bound * (1.0 if n_classes == 2 else math.sqrt(2.0))
+    if spread > 700.0:
+        return math.inf
+    alpha = math.exp(-spread) / (n_classes - 1)
+    most = math.log1p((n_classes - 1) * math.exp(spread)) - math.log1p((n_classes - 1) * math.exp(-spread))
+
+    def bend(rate: float) -> float:
+        """(b - (1 - e^(-rate b)) / rate) / b^2."""
+        x = rate * most
+        return rate * ((x + math.expm1(-x)) / x**2 if x > 1e-4 else 0.5 - x / 6 + x**2 / 24)
+
+    found = math.inf
+    for j in range(1, N_RATES + 1):
+        eta = alpha / 2**j
+        factor = max(1 / (1 - 0.5**j), bend(alpha) / (bend(alpha) - bend(eta)))
+        found = min(found, factor * (max(regret, 0.0) + math.log(N_RATES / failure) / eta) / n)
+    return found
+
+
+def shifted_average(n: int, *, regret: float, label_bound: float, prediction_bound: float, failure: float) -> float:
+    r"""The excess risk, with probability :math:`1 - \delta`, of averaged forecasts under the squared loss (`shifted`).
+
+    .. math:: \frac1n\left[\frac12\,\mathrm{regret} + \frac1\eta\ln\frac1\delta\right], \qquad
+        \psi(\eta EA)\,\eta A^2 = \frac12, \quad \psi(b) = \frac{e^b-1-b}{b^2}, \quad
+        A = \frac{7Y + M}{2}, \quad E = Y + M
+
+    where the online learner forecasts :math:`\hat y_t`, clipped to [-Y, Y], and learns the shifted label
+    :math:`2y_t - \hat y_t`, and the regret is that on shifted labels, against a predictor f with
+    :math:`|f(x)| \le M`. For M = Y, :math:`1/\eta` is about :math:`18.6Y^2`.
+
+    With :math:`D = f - \hat y`, the squared loss of :math:`\hat y` minus that of f is
+    :math:`\Delta = 2(y-\hat y)D - D^2`. Half the difference for shifted labels is :math:`\zeta = \Delta + D^2/2`: the
+    shift leaves a term of second order. Since :math:`\zeta = D(2y - \frac32\hat y - \frac12f)`,
+    :math:`|\zeta| \le \min(A|D|, EA)`, so
+    :math:`e^{-\eta\zeta} \le 1 - \eta\zeta + \psi(\eta EA)\eta^2\zeta^2 \le 1 - \eta\Delta`, whose expectation is at
+    most :math:`e^{-\eta E\Delta}`. By Markov's inequality for the product over the rows, with probability
+    :math:`1-\delta` the sum of the forecasters' excess risks is at most that of :math:`\zeta_t`, half the regret, plus
+    :math:`\frac1\eta\ln\frac1\delta`. The risk is convex, so the mean forecast is not worse. Without the shift this is
+    false for improper forecasters, which may have deviations of order :math:`1/\sqrt n` (`audibert`).
+
+    **Order.** O((regret + Y² log(1/δ)) / n) excess risk over linear predictors, with probability 1 - δ.
+
+    **Assumes.** independent rows of one distribution, with labels in [-Y, Y]; n >= 1.
+
+    >>> round(shifted_average(10_000, regret=50.0, label_bound=1.0, prediction_bound=1.0, failure=0.05), 4)
+    0.0081
+    """
+    check_counts(n=n)
+    check_positive(label_bound=label_bound)
+    check_nonnegative(prediction_bound=prediction_bound)
+    check_failure(failure)
+    A, E = (7 * label_bound + prediction_bound) / 2, label_bound + prediction_bound
+    # psi(b) b = E / (2 A) for b = eta E A, and E / (2 A) < 1, so that b < 2
+    b = brentq(lambda b: (math.expm1(b) - b) / b - E / (2 * A), 1e-9, 2.0, xtol=1e-15)
+    return (regret / 2 + math.log(1 / failure) * E * A / b) / n
