@@ -245,16 +245,12 @@ CHANCES = {  # of the labels of these rows, which no weights explain
 
 
 @pytest.mark.parametrize(
-    ("base", "K", "n"),
-    [
-        (ONS(radius=1.0, feature_bound=1.0), 2, 3000),
-        (OGD(radius=1.0), 2, 3000),
-        (OGD(radius=0.7), 3, 6000),
-    ],
+    ("base", "K"),
+    [(ONS(radius=1.0, feature_bound=1.0), 2), (OGD(radius=1.0), 2), (OGD(radius=0.7), 3)],
     ids=str,
 )
-def test_the_excess_risk_is_within_the_bound_with_its_probability(base: Any, K: int, n: int) -> None:
-    """Exact risks over many samples: the bound fails at most as often as it says, and is below guessing."""
+def test_the_excess_risk_is_within_the_bound_with_its_probability(base: Any, K: int) -> None:
+    """Exact risks over many samples: the bound fails at most as often as it says, and with more rows is small."""
     failure = 0.2
 
     def risk(log_p: np.ndarray) -> float:
@@ -268,15 +264,15 @@ def test_the_excess_risk_is_within_the_bound_with_its_probability(base: Any, K: 
     best = minimize(of_weights, np.zeros(2 if K == 2 else 2 * K), constraints=[ball], method="SLSQP", tol=1e-12).fun
     rng = np.random.default_rng(0)
     excess, bound = [], []
-    for _ in range(25):
+    for n in [300] * 40 + [4000]:
         drawn = rng.integers(4, size=n)
         y = (rng.random((n, 1)) > CHANCES[K][drawn].cumsum(axis=1)[:, :-1]).sum(axis=1)
-        model = OnlineToBatch(base, "average").fit(SUPPORT[drawn], y)
+        model = OnlineToBatch(base, "average").fit(SUPPORT[drawn], y, classes=range(K))
         excess.append(risk(np.log(model.predict_proba(SUPPORT))) - best)
         bound.append(model.excess_risk_bound(failure=failure))
     assert np.mean(np.array(excess) > bound) <= failure
     assert min(excess) > -1e-9
-    assert np.mean(bound) < 0.3 * np.log(K)
+    assert bound[-1] < 0.1 * np.log(K)
     assert model.excess_risk_bound(failure=0.01) > bound[-1]
 
 
@@ -310,7 +306,7 @@ def test_the_inequalities_of_its_proof() -> None:
         (OGD(), "last", {"failure": 0.1}, "no theorem"),
         (OGD(loss="hinge"), "average", {"failure": 0.1}, "hinge loss over Ball"),
         (OGD(loss="squared"), "average", {"failure": 0.1}, "ShiftedLeastSquares"),
-        (StronglyConvexOGD(loss="log", radius=1.0), "average", {"failure": 0.1}, "with regularization"),
+        (StronglyConvexOGD(loss="logistic", radius=1.0), "average", {"failure": 0.1}, "with regularization"),
         (OGD(), "average", {"failure": 0.1, "comparator_norm": 0.5}, "whole ball"),
         (OGD(), "average", {"failure": 1.0}, "between 0 and 1"),
         (ONS(gamma=5.0), "average", {"failure": 0.1}, "gamma"),

@@ -17,8 +17,16 @@ from regretless.core.labels import Labels
 from regretless.core.links import sigmoid, softmax, to_probabilities
 from regretless.core.types import Array
 from regretless.learners.batch.rows import BatchPredictor
-from regretless.learners.refitting.ftrl import expand, factor, loss_of, refit, scores, second, solve
-from regretless.learners.second_order.algebra import dot, norm
+from regretless.learners.refitting.ftrl import expand, factor, loss_of, refit, scores, solve
+from regretless.learners.second_order.algebra import (
+    add_identity_and_factor,
+    backward,
+    congruence,
+    dot,
+    forward,
+    hessian_factor,
+    norm,
+)
 from regretless.theory import bounds
 
 SETTLED = 1e-11  # steps halve at least, so that later ones would move no score by more than this
@@ -51,16 +59,15 @@ class SampleMinmaxPredictor(ClassifierMixin, BatchPredictor):
               p(y \mid x) \propto \mathrm{softmax}(w_y x)_y \, e^{-\lambda|w_y|^2/(n+1)}.
 
     A row unlike the fitted ones moves its refits far, in the direction of each label, and its probabilities move
-    towards uniform: they are calibrated without a posterior. The forecast is not of the form softmax(w x) (it is
-    improper), which no predictor of that form could replace: their excess risk can be as large as
-    :math:`\min(BR/\sqrt n, de^{BR}/n)` ([SMP]_). Two classes use the weights w of the margin, more classes one row of
-    weights per class.
+    towards uniform: they are calibrated without a posterior. The forecast is improper, not of the form softmax(w x), and
+    must be: predictors of that form may have excess risk :math:`\min(BR/\sqrt n, de^{BR}/n)` ([SMP]_). Two classes use
+    the weights w of the margin, more classes one row of weights per class.
 
     Refits start from the fitted weights, with a Newton step whose Hessian is that of the fitted rows plus the new row.
     Later steps keep the fitted rows' Hessian, and end when no score moves by more than 1e-11; a few are enough, because
     one row among many changes the Hessian little. A refit that does not settle, or that leaves the ball, is replaced by
-    damped Newton steps. A new row costs K refits of O(n d) per step for two classes and O(n d K) for more, and
-    :math:`O(K(rd)^2)` for the r d weights; all rows of a call are forecast in one compiled loop.
+    damped Newton steps. A step of a refit costs O(n d r) and :math:`O((rd)^2)`, with r = 1 for two classes and r = K for
+    more; a new row takes K refits, usually of four steps. All rows of a call are forecast in one compiled loop.
 
     **Guarantee.** For independent rows of one distribution, :math:`|x| \le R`, the expected excess risk over all
     :math:`|w| \le B` is at most :math:`(B^2R^2 + (e-1)d)/(n+1)` for two classes and :math:`\lambda = R^2`: no
@@ -275,22 +282,33 @@ def directions(L: Array, x: Array, r: int, lam: float) -> tuple[Array, Array]:
 
 @kernel
 def newton_step(L: Array, g: Array, lam: float, x: Array, z: Array, V: Array, Q: Array) -> Array:
-    """-(H + S (x) x x^T)^{-1} g with H the fitted rows' Hessian, and S the new row's in its scores z."""
+    """-(H + S (x) x x^T)^{-1} g with H the fitted rows' Hessian, and S = F F^T the new row's in its scores z."""
     r, d = z.size, x.size
-    step, S, along, p = np.empty(g.size), np.empty((r, r)), np.empty(r), np.empty(r)
+    rank = max(r - 1, 1)
+    step, along = np.empty(g.size), np.empty(r)
+    F, FQ, M = np.empty((r, rank)), np.empty((rank, r)), np.empty((rank, rank))
     for j in range(g.size):
         step[j] = -g[j] / (2.0 * lam)
     solve(L, step)
-    if r > 1:
-        softmax(z, p)
+    if r == 1:
+        F[0, 0] = math.sqrt(sigmoid(z[0]) * sigmoid(-z[0]))
+    else:
+        softmax(z, along)
+        hessian_factor(along, 1.0, F)
+    congruence(F, Q, 1.0, FQ, M)
+    add_identity_and_factor(M)
     for k in range(r):
         along[k] = dot(step[k * d : (k + 1) * d], x)
-        for l in range(r):
-            S[k, l] = second(z, p, k, l)
-    back = np.linalg.solve(np.eye(r) + S @ Q, S @ along)  # Woodbury
+    back = np.zeros(rank)
+    for i in range(rank):
+        for k in range(r):
+            back[i] += F[k, i] * along[k]
+    forward(M, back)  # Woodbury
+    backward(M, back)
     for k in range(r):
+        length = dot(F[k], back)
         for j in range(g.size):
-            step[j] -= back[k] * V[k, j]
+            step[j] -= length * V[k, j]
     return step
 
 

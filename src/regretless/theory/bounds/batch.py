@@ -62,7 +62,7 @@ def sample_minmax(
 
     >>> round(sample_minmax(1000, n_features=5, n_classes=2, comparator_norm=3.0, feature_bound=1.0,
     ...                     regularization=1.0), 4)
-    0.0173
+    0.0172
     """
     check_counts(n_features=n_features)
     check_classes(n_classes)
@@ -84,7 +84,7 @@ def sample_minmax(
 def averaged_log_loss(
     n: int, *, regret: float, n_classes: int, radius: float, feature_bound: float, failure: float
 ) -> float:
-    r"""The excess risk, with probability :math:`1 - \delta`, of a proper learner's mean weights (`mehta`, sharper).
+    r"""The excess risk, with probability 1 - δ, of a proper learner's mean weights (`mehta`, sharper).
 
     .. math:: \frac1n \min_{\eta = \alpha/2, \alpha/4, \ldots, \alpha/2^8}
         c_\eta\left[\mathrm{regret} + \frac1\eta\ln\frac8\delta\right], \qquad
@@ -140,7 +140,7 @@ def averaged_log_loss(
 
 
 def shifted_average(n: int, *, regret: float, label_bound: float, prediction_bound: float, failure: float) -> float:
-    r"""The excess risk, with probability :math:`1 - \delta`, of averaged forecasts under the squared loss (`shifted`).
+    r"""The excess risk, with probability 1 - δ, of averaged forecasts under the squared loss (`shifted`).
 
     .. math:: \frac1n\left[\frac12\,\mathrm{regret} + \frac1\eta\ln\frac1\delta\right], \qquad
         \psi(\eta EA)\,\eta A^2 = \frac12, \quad \psi(b) = \frac{e^b-1-b}{b^2}, \quad
