@@ -29,5 +29,7 @@ def public_predictors() -> dict[str, type[Any]]:
     return {
         name: kind
         for name, kind in public.items()
-        if inspect.isclass(kind) and not inspect.isabstract(kind) and (hasattr(kind, "fit") or hasattr(kind, "act"))
+        if inspect.isclass(kind)
+        and not inspect.isabstract(kind)
+        and any(hasattr(kind, verb) for verb in ("fit", "partial_fit", "act"))
     }

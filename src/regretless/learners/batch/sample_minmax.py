@@ -59,15 +59,15 @@ class SampleMinmaxPredictor(ClassifierMixin, BatchPredictor):
               p(y \mid x) \propto \mathrm{softmax}(w_y x)_y \, e^{-\lambda|w_y|^2/(n+1)}.
 
     A row unlike the fitted ones moves its refits far, in the direction of each label, and its probabilities move
-    towards uniform: they are calibrated without a posterior. The forecast is improper, not of the form softmax(w x), and
-    must be: predictors of that form may have excess risk :math:`\min(BR/\sqrt n, de^{BR}/n)` ([SMP]_). Two classes use
-    the weights w of the margin, more classes one row of weights per class.
+    towards uniform: they are calibrated without a posterior. The forecast is improper, not of the form softmax(w x),
+    and must be: predictors of that form may have excess risk :math:`\min(BR/\sqrt n, de^{BR}/n)` ([SMP]_). Two
+    classes use the weights w of the margin, more classes one row of weights per class.
 
     Refits start from the fitted weights, with a Newton step whose Hessian is that of the fitted rows plus the new row.
     Later steps keep the fitted rows' Hessian, and end when no score moves by more than 1e-11; a few are enough, because
     one row among many changes the Hessian little. A refit that does not settle, or that leaves the ball, is replaced by
-    damped Newton steps. A step of a refit costs O(n d r) and :math:`O((rd)^2)`, with r = 1 for two classes and r = K for
-    more; a new row takes K refits, usually of four steps. All rows of a call are forecast in one compiled loop.
+    damped Newton steps. A step of a refit costs O(n d r) and :math:`O((rd)^2)`, with r = 1 for two classes and r = K
+    for more; a new row takes K refits, usually of four steps. All rows of a call are forecast in one compiled loop.
 
     **Guarantee.** For independent rows of one distribution, :math:`|x| \le R`, the expected excess risk over all
     :math:`|w| \le B` is at most :math:`(B^2R^2 + (e-1)d)/(n+1)` for two classes and :math:`\lambda = R^2`: no

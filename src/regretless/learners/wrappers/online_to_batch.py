@@ -97,7 +97,7 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     ----------
     .. [AIOLI] Jézéquel, Gaillard and Rudi (2020), key `aioli` of REFERENCES.bib.
     .. [FOLKLORE] Agarwal, Kale and Zimmert (2022), key `folklore`.
-    .. [Mehta] Mehta (2017), key `mehta`; `regretless.bounds.averaged_log_loss` has the proof and its constants.
+    .. [Mehta] Mehta (2017), key `mehta`; the proof and its constants are in `bounds.averaged_log_loss`.
     """
 
     estimator_: Any
