@@ -161,7 +161,7 @@ class ShiftedLeastSquares(RegressorMixin, BatchPredictor):
             )
         return bounds.shifted_average(
             self.n_rows_,
-            regret=lam * size**2 + self.excess_,
+            regret=max(lam * size**2 + self.excess_, 0.0),
             label_bound=self.label_bound_,
             prediction_bound=size * self.feature_bound_,
             failure=failure,

@@ -308,7 +308,7 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
                 regrets.append(float(verb()))
         return bounds.averaged_log_loss(
             self.n_rows_,
-            regret=min(regrets) if regrets else float(learner.regret_bound()),  # which says why there is none
+            regret=max(min(regrets), 0.0) if regrets else learner.regret_bound(),  # which says why there is none
             n_classes=len(self.classes_),
             radius=domain.radius,
             feature_bound=getattr(learner._constants, "feature_bound", 0.0) or float(tally[WIDEST]),

@@ -118,7 +118,7 @@ def averaged_log_loss(
     check_counts(n=n)
     check_classes(n_classes)
     check_positive(radius=radius)
-    check_nonnegative(feature_bound=feature_bound)
+    check_nonnegative(feature_bound=feature_bound, regret=regret)
     check_failure(failure)
     spread = radius * feature_bound * (1.0 if n_classes == 2 else math.sqrt(2.0))
     if spread > 700.0:
@@ -135,15 +135,15 @@ def averaged_log_loss(
     for j in range(1, N_RATES + 1):
         eta = alpha / 2**j
         factor = max(1 / (1 - 0.5**j), bend(alpha) / (bend(alpha) - bend(eta)))
-        found = min(found, factor * (max(regret, 0.0) + math.log(N_RATES / failure) / eta) / n)
+        found = min(found, factor * (regret + math.log(N_RATES / failure) / eta) / n)
     return found
 
 
 def shifted_average(n: int, *, regret: float, label_bound: float, prediction_bound: float, failure: float) -> float:
     r"""The excess risk, with probability 1 - δ, of averaged forecasts under the squared loss (`shifted`).
 
-    .. math:: \frac1n\left[\frac12\,\mathrm{regret} + \frac1\eta\ln\frac1\delta\right], \qquad
-        \psi(\eta EA)\,\eta A^2 = \frac12, \quad \psi(b) = \frac{e^b-1-b}{b^2}, \quad
+    .. math:: \frac1n\left[\frac12\mathrm{regret} + \frac1\eta\ln\frac1\delta\right], \qquad
+        \psi(\eta EA) \eta A^2 = \frac12, \quad \psi(b) = \frac{e^b-1-b}{b^2}, \quad
         A = \frac{7Y + M}{2}, \quad E = Y + M
 
     where the online learner forecasts :math:`\hat y_t`, clipped to [-Y, Y], and learns the shifted label
@@ -169,7 +169,7 @@ def shifted_average(n: int, *, regret: float, label_bound: float, prediction_bou
     """
     check_counts(n=n)
     check_positive(label_bound=label_bound)
-    check_nonnegative(prediction_bound=prediction_bound)
+    check_nonnegative(prediction_bound=prediction_bound, regret=regret)
     check_failure(failure)
     A, E = (7 * label_bound + prediction_bound) / 2, label_bound + prediction_bound
     # psi(b) b = E / (2 A) for b = eta E A, and E / (2 A) < 1, so that b < 2
