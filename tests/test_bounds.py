@@ -172,6 +172,23 @@ CALLS: dict[str, dict] = {
         "temperature": 0.3,
     },
     "ftrl": {"n": 700, "comparator_norm": 2.0, "gradient_bound": 1.5, "regularization": 0.4},
+    "sample_minmax": {
+        "n": 700,
+        "n_features": 5,
+        "n_classes": 3,
+        "comparator_norm": 2.0,
+        "feature_bound": 1.5,
+        "regularization": 3.0,
+    },
+    "averaged_log_loss": {
+        "n": 700,
+        "regret": 17.0,
+        "n_classes": 3,
+        "radius": 2.0,
+        "feature_bound": 0.5,
+        "failure": 0.05,
+    },
+    "shifted_average": {"n": 700, "regret": 17.0, "label_bound": 2.0, "prediction_bound": 3.0, "failure": 0.05},
     "kernel_aioli": {
         "log_determinant": 17.0,
         "radius": 3.0,
@@ -192,6 +209,26 @@ CALLS: dict[str, dict] = {
     "hedge": {"n": 700, "n_experts": 5},
     "fixed_share": {"n": 700, "switches": 3, "n_members": 5, "share": 0.02},
 }
+
+
+def shifted_rate(A: float, E: float) -> float:
+    """eta by bisection: psi(eta E A) eta A^2 = 1/2."""
+    low, high = 0.0, 1.0 / A**2
+    for _ in range(200):
+        eta = (low + high) / 2
+        b = eta * E * A
+        low, high = (low, eta) if (math.exp(b) - 1 - b) / b**2 * eta * A**2 > 0.5 else (eta, high)
+    return low
+
+
+def best_rate(alpha: float, b: float, regret: float, failure: float) -> float:
+    """The minimum over the eight rates, with the factors as printed."""
+    found = []
+    a = (1 - math.exp(-alpha * b)) / alpha
+    for eta in alpha / 2.0 ** np.arange(1, 9):
+        c = max(1 / (1 - eta / alpha), (b - a) / ((1 - math.exp(-eta * b)) / eta - a))
+        found.append(c * (regret + ln(8 / failure) / eta))
+    return min(found)
 
 
 def written_out() -> dict[str, float]:
@@ -237,6 +274,12 @@ def written_out() -> dict[str, float]:
         "averaging_excess_risk": (0.3 * 2 + 2.25 / (0.5 * 0.3)) * sqrt(701) / 700,
         "ftrl": 0.4 * 4 + 700 * 2.25 / (4 * 0.4),
         "kernel_aioli": 0.2 * 9 + 0.75 / 0.14 * 17,
+        "sample_minmax": (3 * 4 + e**1.5 * (e**0.75 - 1) / 0.75 * 10 / (1 + 6 * 10 / (701 * 2.25 * 2 / 3))) / 701,
+        "averaged_log_loss": best_rate(
+            e ** -sqrt(2) / 2, ln((1 + 2 * e ** sqrt(2)) / (1 + 2 * e ** -sqrt(2))), 17.0, 0.05
+        )
+        / 700,
+        "shifted_average": (8.5 + ln(20) / shifted_rate(8.5, 5.0)) / 700,
         "aggregating": 10 * ln(1 / share) + share * 700 * ln(3) + 350 * (share * s) ** 2 - 700 * ln(0.97),
         "mixture": ln(5),
         "hedge": 1 + sqrt(1 + 700 * ln(5)),
@@ -359,6 +402,9 @@ GROWS = {
     "aggregation_known_horizon": "n_functions radius gradient_bound",
     "averaging_excess_risk": "spread gradient_bound",
     "ftrl": "n comparator_norm gradient_bound",
+    "sample_minmax": "n_features n_classes comparator_norm feature_bound",
+    "averaged_log_loss": "regret n_classes radius feature_bound",
+    "shifted_average": "regret label_bound prediction_bound",
     "kernel_aioli": "log_determinant radius virtual_weight",
     "aggregating": "n n_features n_classes radius feature_bound smoothing",
     "mixture": "",
@@ -368,6 +414,9 @@ GROWS = {
 SHRINKS = {
     "aioli_excess_risk": "n",
     "boosting": "failure",
+    "sample_minmax": "n",
+    "averaged_log_loss": "n failure",
+    "shifted_average": "n failure",
     "weak_learning": "n_estimators edge failure",
     "gaf_sampled": "n_samples failure",
     "gaf_general": "alpha",
@@ -439,6 +488,7 @@ MAY_BE_ZERO = {
     "comparator_loss",
     "log_determinant",
     "label_bound",
+    "prediction_bound",
     "hinge_loss",
     "smoothing",
     "sample_complexity",
@@ -452,7 +502,7 @@ MAY_BE_ZERO = {
     "zeta",
     "gamma",
 }
-NEEDS_ROWS = {"aioli_excess_risk", "boosting_regression"}
+NEEDS_ROWS = {"aioli_excess_risk", "boosting_regression", "averaged_log_loss", "shifted_average"}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import regretless
-from regretless.core.registry import public_learners
+from regretless.core.registry import public_predictors
 
 MODULES = sorted(m.name for m in pkgutil.walk_packages(regretless.__path__, "regretless."))
 PAGES = sorted([Path("README.md"), *Path("docs").rglob("*.md")])
@@ -71,7 +71,7 @@ def test_the_learners_pages_are_what_the_code_says():
     pages = module.pages()
     on_disk = {module.README, *module.FOLDER.glob("*")}
     assert pages == {path: path.read_text() for path in on_disk}
-    assert set(re.findall(r"^\| \[`(\w+)`\]", pages[module.README], re.MULTILINE)) == set(public_learners())
+    assert set(re.findall(r"^\| \[`(\w+)`\]", pages[module.README], re.MULTILINE)) == set(public_predictors())
     for path, text in pages.items():
         assert not re.search(r":math:|\]_|^\.\. |>>>", text, re.MULTILINE), path  # no docstring markup is left
 
@@ -92,7 +92,7 @@ def test_every_page_is_in_an_index():
 def test_public_names_have_docstrings_with_examples():
     for name in regretless.__all__:
         assert name == "__version__" or getattr(regretless, name).__doc__, name
-    for learner in public_learners().values():
+    for learner in public_predictors().values():
         for part in ("**Guarantee.**", "Parameters", "Examples", ">>> ", "References"):
             assert part in learner.__doc__, (learner, part)
 
@@ -101,7 +101,7 @@ def test_the_architecture_page_lists_every_module():
     """Except the modules of single learners and figures, so that these can be added without an edit."""
     page = Path("docs/architecture.md").read_text()
     rows = page[page.index("## Packages") : page.index("## The contract of a learner")]
-    own = {learner.__module__ for learner in public_learners().values()}
+    own = {learner.__module__ for learner in public_predictors().values()}
     for name in MODULES:
         stem = name.rpartition(".")[2]
         package = bool(list(Path("src", *name.split(".")).glob("__init__.py")))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse, stats
-from scipy.special import expit
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -232,6 +233,96 @@ def test_the_excess_risk_is_within_the_bound() -> None:
         excess.append(np.mean(q_p * np.log(q_p / q) + (1 - q_p) * np.log((1 - q_p) / (1 - q))))
         bound.append(model.excess_risk_bound())
     assert 0 < np.mean(excess) < np.mean(bound)
+
+
+# ---------------------------------------------------------------------- with high probability
+
+SUPPORT = np.array([[1.0, 0.0], [0.6, 0.8], [-0.6, 0.8], [0.0, -1.0]])
+CHANCES = {  # of the labels of these rows, which no weights explain
+    2: np.array([[0.03, 0.97], [0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]),
+    3: np.array([[0.9, 0.05, 0.05], [0.0, 0.2, 0.8], [0.5, 0.5, 0.0], [0.1, 0.8, 0.1]]),
+}
+
+
+@pytest.mark.parametrize(
+    ("base", "K"),
+    [(ONS(radius=1.0, feature_bound=1.0), 2), (OGD(radius=1.0), 2), (OGD(radius=0.7), 3)],
+    ids=str,
+)
+def test_the_excess_risk_is_within_the_bound_with_its_probability(base: Any, K: int) -> None:
+    """Exact risks over many samples: the bound fails at most as often as it says, and with more rows is small."""
+    failure = 0.2
+
+    def risk(log_p: np.ndarray) -> float:
+        return float(-(CHANCES[K] * log_p).sum(axis=1).mean())
+
+    def of_weights(w: np.ndarray) -> float:
+        z = np.outer(SUPPORT @ w, [-0.5, 0.5]) if K == 2 else SUPPORT @ w.reshape(K, 2).T
+        return risk(log_softmax(z, axis=1))
+
+    ball = {"type": "ineq", "fun": lambda w: base.radius**2 - w @ w}
+    best = minimize(of_weights, np.zeros(2 if K == 2 else 2 * K), constraints=[ball], method="SLSQP", tol=1e-12).fun
+    rng = np.random.default_rng(0)
+    excess, bound = [], []
+    for n in [300] * 40 + [4000]:
+        drawn = rng.integers(4, size=n)
+        y = (rng.random((n, 1)) > CHANCES[K][drawn].cumsum(axis=1)[:, :-1]).sum(axis=1)
+        model = OnlineToBatch(base, "average").fit(SUPPORT[drawn], y, classes=range(K))
+        excess.append(risk(np.log(model.predict_proba(SUPPORT))) - best)
+        bound.append(model.excess_risk_bound(failure=failure))
+    assert np.mean(np.array(excess) > bound) <= failure
+    assert min(excess) > -1e-9
+    assert bound[-1] < 0.1 * np.log(K)
+    assert model.excess_risk_bound(failure=0.01) > bound[-1]
+
+
+def test_the_inequalities_of_its_proof() -> None:
+    """E e^(-alpha D) <= 1 over the best weights, and x <= c (1 - e^(-eta x)) / eta - ... up to the largest D."""
+    for K, spread in ((2, 0.3), (2, 2.0), (4, 1.0), (3, 1e-6)):
+        alpha = np.exp(-spread) / (K - 1)
+        most = np.log1p((K - 1) * np.exp(spread)) - np.log1p((K - 1) * np.exp(-spread))
+        for j in range(1, 9):
+            eta = alpha / 2**j
+            a, e = -np.expm1(-alpha * most) / alpha, -np.expm1(-eta * most) / eta
+            c = max(1 / (1 - 0.5**j), (most - a) / (e - a) if spread > 1e-3 else 0.0)
+            x = np.concatenate([-np.logspace(-3, 2, 200), np.linspace(0, most, 200)])
+            right = -c * np.expm1(-eta * x) / eta + (c - 1) * np.expm1(-alpha * x) / alpha
+            assert np.all(x <= right + 1e-9 * (1 + np.abs(right)))
+    rng = np.random.default_rng(0)
+    X, y = SUPPORT[rng.integers(4, size=40)], rng.integers(2, size=40) * 2 - 1
+    ball = {"type": "ineq", "fun": lambda w: 1.0 - w @ w}
+    u = minimize(lambda w: np.logaddexp(0, -y * (X @ w)).mean(), np.zeros(2), constraints=[ball], tol=1e-12).x
+    for _ in range(200):
+        w = rng.normal(size=2)
+        w *= rng.random() / np.linalg.norm(w)
+        D = np.logaddexp(0, -y * (X @ w)) - np.logaddexp(0, -y * (X @ u))
+        assert np.exp(-np.exp(-1.0) * D).mean() <= 1 + 1e-7
+
+
+@pytest.mark.parametrize(
+    ("base", "method", "given", "words"),
+    [
+        (AIOLI(), "random", {"failure": 0.1}, "far above the mean"),
+        (OGD(), "last", {"failure": 0.1}, "no theorem"),
+        (OGD(loss="hinge"), "average", {"failure": 0.1}, "hinge loss over Ball"),
+        (OGD(loss="squared"), "average", {"failure": 0.1}, "ShiftedLeastSquares"),
+        (StronglyConvexOGD(loss="logistic", radius=1.0), "average", {"failure": 0.1}, "with regularization"),
+        (OGD(), "average", {"failure": 0.1, "comparator_norm": 0.5}, "whole ball"),
+        (OGD(), "average", {"failure": 1.0}, "between 0 and 1"),
+        (ONS(gamma=5.0), "average", {"failure": 0.1}, "gamma"),
+    ],
+    ids=str,
+)
+def test_no_probability_is_said_not_guessed(base: Any, method: str, given: dict[str, float], words: str) -> None:
+    X, y = stream(1 if is_regressor(base) else 2)
+    with pytest.raises(NoBound, match=words):
+        OnlineToBatch(base, method).fit(X, y).excess_risk_bound(**given)
+
+
+def test_weights_have_no_probability() -> None:
+    X, y = stream(2)
+    with pytest.raises(NoBound, match="weight 1"):
+        OnlineToBatch(OGD(), "average").fit(X, y, sample_weight=2.0).excess_risk_bound(failure=0.1)
 
 
 # ---------------------------------------------------------------------- an estimator among others

@@ -21,6 +21,8 @@ from regretless.learners.bandits.bandit_multiclass import BanditMulticlass as Ba
 from regretless.learners.bandits.banditron import Banditron as Banditron
 from regretless.learners.bandits.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
 from regretless.learners.bandits.gaptron import Gaptron as Gaptron
+from regretless.learners.batch.sample_minmax import SampleMinmaxPredictor as SampleMinmaxPredictor
+from regretless.learners.batch.shifted_least_squares import ShiftedLeastSquares as ShiftedLeastSquares
 from regretless.learners.ensembles.boosting import OnlineBoosting as OnlineBoosting
 from regretless.learners.ensembles.hedge import Hedge as Hedge
 from regretless.learners.ensembles.mixture import Mixture as Mixture

@@ -14,11 +14,22 @@ def public_learners() -> dict[str, type[Any]]:
     >>> "AIOLI" in public_learners(), "OnlineLearner" in public_learners()
     (True, False)
     """
+    return {
+        name: kind for name, kind in public_predictors().items() if hasattr(kind, "partial_fit") or hasattr(kind, "act")
+    }
+
+
+def public_predictors() -> dict[str, type[Any]]:
+    """Every public learner, and the batch predictors, which only have `fit`.
+
+    >>> sorted(public_predictors().keys() - public_learners().keys())
+    ['SampleMinmaxPredictor', 'ShiftedLeastSquares']
+    """
     public = {name: getattr(regretless, name) for name in regretless.__all__}
     return {
         name: kind
         for name, kind in public.items()
         if inspect.isclass(kind)
         and not inspect.isabstract(kind)
-        and (hasattr(kind, "partial_fit") or hasattr(kind, "act"))
+        and any(hasattr(kind, verb) for verb in ("fit", "partial_fit", "act"))
     }

@@ -7,6 +7,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,12 +16,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from regretless.core import validate
-from regretless.core.errors import NoBound
+from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.interrupts import uninterrupted
 from regretless.core.labels import Labels
 from regretless.core.learner import OnlineLearner
+from regretless.core.tally import WIDEST, require_unit_weights
 from regretless.core.turns import TakesTurns, reads
 from regretless.core.types import Array
+from regretless.theory import bounds
+from regretless.theory.domains import Ball
 
 METHODS = ("random", "average", "last", "suffix")
 
@@ -52,6 +56,12 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     the best comparator of at most the regret bound divided by n, because row t is independent of the rows that its
     forecaster has learned ([AIOLI]_ Corollary 6, [FOLKLORE]_ section 4.3). `excess_risk_bound()` is this number. "last"
     and "suffix" are often better, but have no such proof.
+
+    With high probability: for the log loss over a ball, the mean weights of a proper learner (`OGD`, `ONS`) have with
+    probability :math:`1 - \delta` an excess risk of at most
+    :math:`O((\mathrm{regret} + e^{BR}\ln\frac1\delta)/n)`, without the :math:`\sqrt{\ln(1/\delta)/n}` of other losses,
+    because the log loss is exp-concave ([Mehta]_). `excess_risk_bound(failure=delta)` is this number. A random
+    forecaster has no such bound, and improper forecasters need another algorithm: see `ShiftedLeastSquares`.
 
     Parameters
     ----------
@@ -87,6 +97,7 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
     ----------
     .. [AIOLI] Jézéquel, Gaillard and Rudi (2020), key `aioli` of REFERENCES.bib.
     .. [FOLKLORE] Agarwal, Kale and Zimmert (2022), key `folklore`.
+    .. [Mehta] Mehta (2017), key `mehta`; the proof and its constants are in `bounds.averaged_log_loss`.
     """
 
     estimator_: Any
@@ -238,12 +249,16 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
 
     # ------------------------------------------------------------------ guarantee
 
-    def excess_risk_bound(self, comparator_norm: float | None = None) -> float:
-        """An upper bound on the expected excess risk over the best comparator, for i.i.d. rows.
+    def excess_risk_bound(self, comparator_norm: float | None = None, failure: float | None = None) -> float:
+        """An upper bound on the excess risk over the best comparator, for i.i.d. rows, in the loss of `competes_with`.
 
-        The learner's regret bound for the n rows, divided by n, in the loss of `estimator.competes_with`. The
+        Without `failure`: on the expected excess risk, the learner's regret bound for the n rows, divided by n. The
         expectation is over the rows and the random choice. If the learner has no declared bound on the rows, the
         theorem is applied with the largest row so far, and the number is itself random: its expectation is the bound.
+
+        With `failure`, a probability: on the excess risk itself, except with this probability, for the mean weights of
+        a proper learner with log loss and a ball. The regret is that of the certificate, if it is smaller. If the
+        learner has no declared bound on the rows, new rows must not be longer than the longest so far.
         """
         check_is_fitted(self, "estimator_")
         if self.method not in ("random", "average"):
@@ -258,9 +273,46 @@ class OnlineToBatch(TakesTurns, BaseEstimator):
             )
         if self.n_rows_ == 0:
             raise NoBound("no row was learned: fit rows of weight above 0 first.")
+        if failure is not None:
+            return self._risk_bound_with_probability(failure, comparator_norm)
         asks = "comparator_norm" in inspect.signature(self.estimator_.regret_bound).parameters
         return (
             float(self.estimator_.regret_bound(**({"comparator_norm": comparator_norm} if asks else {}))) / self.n_rows_
+        )
+
+    def _risk_bound_with_probability(self, failure: float, comparator_norm: float | None) -> float:
+        """See `bounds.averaged_log_loss`."""
+        learner = self.estimator_
+        loss, domain, regularization = learner.competes_with
+        if self.method != "average":
+            raise NoBound(
+                f"method={self.method!r} has no bound with high probability: the risk of one forecaster of the run may "
+                'be far above the mean. Use "average".'
+            )
+        if loss not in ("logistic", "softmax") or not isinstance(domain, Ball) or regularization:
+            raise NoBound(
+                f"the theorem is about the log loss over a ball, and {type(learner).__name__} competes under the "
+                f"{loss} loss{' with regularization' if regularization else ''} over {domain}: use OGD or ONS, or for "
+                "the squared loss ShiftedLeastSquares."
+            )
+        if comparator_norm is not None and comparator_norm != domain.radius:
+            raise NoBound(
+                "the theorem compares with the best weights of the whole ball: omit comparator_norm, or refit with "
+                "a smaller radius."
+            )
+        tally = learner.state_.tally
+        require_unit_weights(tally)
+        regrets = []
+        for verb in (learner.regret_certificate, learner.regret_bound):
+            with suppress(NoBound, NoCertificate):
+                regrets.append(float(verb()))
+        return bounds.averaged_log_loss(
+            self.n_rows_,
+            regret=max(min(regrets), 0.0) if regrets else learner.regret_bound(),  # which says why there is none
+            n_classes=len(self.classes_),
+            radius=domain.radius,
+            feature_bound=getattr(learner._constants, "feature_bound", 0.0) or float(tally[WIDEST]),
+            failure=failure,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -7,6 +7,7 @@ the README's table, for the learners that use the bound.
 """
 
 from regretless.theory.bounds.bandits import bandit, banditron, gaptron, gaptron_bandit
+from regretless.theory.bounds.batch import averaged_log_loss, sample_minmax, shifted_average
 from regretless.theory.bounds.ensembles import boosting, boosting_regression, fixed_share, hedge, mixture, weak_learning
 from regretless.theory.bounds.first_order import (
     adagrad_norm,
@@ -42,6 +43,7 @@ __all__ = [
     "aioli",
     "aioli_descent",
     "aioli_excess_risk",
+    "averaged_log_loss",
     "averaging_excess_risk",
     "bandit",
     "banditron",
@@ -66,6 +68,8 @@ __all__ = [
     "online_gradient_descent",
     "online_newton_step",
     "perceptron",
+    "sample_minmax",
+    "shifted_average",
     "strongly_convex",
     "vovk_azoury_warmuth",
     "weak_learning",

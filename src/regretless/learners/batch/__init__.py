@@ -1,0 +1,1 @@
+"""Batch predictors: fitted once on all rows, with a bound on their risk on new rows."""
