@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 from numba import config, njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.compiler import Compiler
+from numba.extending import overload
 
 from regretless.core.compile_cache import cache_home, make_private, private_folder, why_distrusted
 
@@ -142,3 +143,13 @@ def summing_kernel(function: Kernel) -> Kernel:
 def exact_kernel(function: Kernel) -> Kernel:
     """A `kernel` in which every operation rounds as written: for sums that track their rounding errors."""
     return _compile(function, set())
+
+
+def chosen_by_type(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """For a function that kernels call: the decorated one returns its compiled form, from the types of the arguments.
+
+    The choice is made when a kernel is compiled, so that it costs nothing per row.
+    """
+    options: Any = {"fastmath": FUSED, "nogil": True, "error_model": "numpy"}
+    decorator: Callable[[Callable[..., Any]], Callable[..., Any]] = overload(function, options, strict=False)
+    return decorator
