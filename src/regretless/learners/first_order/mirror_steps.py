@@ -254,15 +254,23 @@ def curved_root(a: float, c: float, r: float) -> float:
 
 
 @kernel
-def pnorm_shape(a: Array, c: float, r: float, w: Array) -> float:
-    """w_j with w^s + c w = a_j, s = 1/r. Returns the logarithm of |w|_p^(1-s) / |w|_2, p = 1 + s."""
+def pnorm_shape(a: Array, log_c: float, r: float, w: Array) -> float:
+    """w_j with w^s + c w = a_j, s = 1/r, up to a common factor. Returns ln(|w|_p^(1-s) / |w|_2), p = 1 + s.
+
+    For c > 1 the factor is c: c w is at most a_j, where w itself would underflow.
+    """
+    c = math.exp(log_c)
+    factor = max(log_c, 0.0)
     sum_p, square = 0.0, 0.0
     for j in range(a.size):
         v = curved_root(a[j], c, r)
-        w[j] = v if r == 1.0 else v**r
+        if log_c > 0.0 and 2.0 * v < a[j]:
+            w[j] = a[j] - v
+        else:
+            w[j] = max(c, 1.0) * (v if r == 1.0 else v**r)
         sum_p += w[j] * v
         square += w[j] * w[j]
-    return (r - 1.0) / (r + 1.0) * math.log(sum_p) - 0.5 * math.log(square)
+    return (r - 1.0) / (r + 1.0) * (math.log(sum_p) - factor) - 0.5 * math.log(square) + factor
 
 
 @kernel
@@ -279,21 +287,24 @@ def pnorm_ball(zeta: Array, beta: float, radius: float, out: Array) -> None:
     for j in range(M):
         high = max(high, abs(zeta[j]))
     a = np.abs(zeta) / high
-    level = math.log(radius) + math.log(high) - math.log(beta)
+    level = math.log(radius * (high / beta))
     low, top = -40.0, 0.0
-    while pnorm_shape(a, math.exp(top), r, out) < level and top < 600.0:
-        low, top = top, 2.0 * top + 1.0
-    while pnorm_shape(a, math.exp(low), r, out) > level and low > -600.0:
+    while top < 640.0 and pnorm_shape(a, top, r, out) < level:
+        low, top = top, 2.0 * top + 5.0
+    while low > -640.0 and pnorm_shape(a, low, r, out) > level:
         low, top = 2.0 * low, low
-    for _ in range(200):
-        middle = 0.5 * (low + top)
-        if not low < middle < top or top - low <= 1e-16:
-            break
-        if pnorm_shape(a, math.exp(middle), r, out) < level:
-            low = middle
-        else:
-            top = middle
-    pnorm_shape(a, math.exp(0.5 * (low + top)), r, out)
+    if top >= 640.0:  # w^s is negligible: the direction of zeta
+        out[:] = a
+    else:
+        for _ in range(200):
+            middle = 0.5 * (low + top)
+            if not low < middle < top:
+                break
+            if pnorm_shape(a, middle, r, out) < level:
+                low = middle
+            else:
+                top = middle
+        pnorm_shape(a, low, r, out)
     square = 0.0
     for j in range(M):
         square += out[j] * out[j]
@@ -314,7 +325,7 @@ def pnorm_box(zeta: Array, beta: float, radius: float, out: Array) -> None:
     high = 0.0
     for j in range(M):
         high = max(high, abs(zeta[j]))
-    base = math.log(beta) - math.log(radius) - math.log(high)
+    base = math.log(max(beta / high / radius, TINY))
     low, top = base, min(0.0, base + (r - 1.0) / (r + 1.0) * math.log(M))
     for _ in range(200):
         middle = 0.5 * (low + top)
@@ -329,10 +340,9 @@ def pnorm_box(zeta: Array, beta: float, radius: float, out: Array) -> None:
             low = middle
         else:
             top = middle
-    k = 0.5 * (low + top)
     for j in range(M):
         a = abs(zeta[j]) / high
-        size = radius * math.exp(min(0.0, r * (math.log(a) - k))) if a > 0.0 else 0.0
+        size = radius * math.exp(min(0.0, r * (math.log(a) - low))) if a > 0.0 else 0.0
         out[j] = -size if zeta[j] > 0.0 else size
 
 
@@ -344,9 +354,9 @@ def pnorm_step(domain: int, zeta: Array, beta: float, lam: float, out: Array) ->
     for j in range(out.size):
         square += (out[j] / lam) * (out[j] / lam)
         largest = max(largest, abs(out[j]))
-    if domain == BALL and square > 1.0:
+    if domain == BALL and not square <= 1.0:  # the free step may overflow
         pnorm_ball(zeta, max(beta, TINY), lam, out)
-    elif domain == BOX and largest > lam:
+    elif domain == BOX and not (largest <= lam and math.isfinite(square)):
         pnorm_box(zeta, max(beta, TINY), lam, out)
 
 

@@ -70,7 +70,7 @@ def gradient_descent(n: int, *, comparator_norm: float, gradient_bound: float, s
     because :math:`g_t \cdot (w_t - u)` is :math:`(|w_t - u|^2 - |w_{t+1} - u|^2)/(2\eta) + \eta|g_t|^2/2`, and the
     distances cancel in the sum.
 
-    **Order.** O(|u| G √n) regret against every u, for the best step.
+    **Order.** O(B G √n) regret against weights of norm B, for the best step.
 
     **Assumes.** convex losses with gradients of norm at most G; a start at 0.
 
