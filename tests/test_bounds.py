@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp, softmax
 
 from regretless import AIOLI, NoBound, bounds
@@ -221,8 +222,13 @@ def written_out() -> dict[str, float]:
         # The projections of rounds 1 and 2 are onto balls that do not contain u; that of round 3 is.
         "growing_balls": 1.5 * (0.3 + 0.5 + 2 * 1.2) + 2.8**2 / 0.4 + 2.25 / 2 * 0.4,
         "averaging_sequences": (4 * 2 + 2.25 / (2 * 0.5) * (1 + 0.25 / 2)) / 1.5,
-        "aggregation_lower_bound": 3
-        * max(x * (1 - (700 * x / 2 * ln((1 + x) / (1 - x)) + ln(2)) / ln(50)) for x in np.linspace(1e-4, 0.2, 40_001)),
+        "aggregation_lower_bound": -3
+        * minimize_scalar(
+            lambda x: x * ((700 * x / 2 * ln((1 + x) / (1 - x)) + ln(2)) / ln(50) - 1),
+            bounds=(1e-4, 0.5),
+            method="bounded",
+            options={"xatol": 1e-12},
+        ).fun,
         "adagrad_norm": (9 / 0.6 + 0.3) * sqrt(90),
         "strongly_convex": 2.25 / 0.6 * (1 + ln(700)),
         "ftrl_proximal": 5 * ((8 / 0.3 + 0.3) * 1.5 * sqrt(700) + 4 * 1.2 / 0.6 + 0.1 * 2 + 0.7 * 4 / 2),

@@ -271,7 +271,7 @@ class MirrorLearner(LinearLearner):
             roots = float(np.sqrt(self.state_.zeta).sum()) if now else c.mirror.dimension * L * math.sqrt(n)
             return bounds.adagrad_norm(diameter=2 * c.mirror.size, squares=roots**2, step=c.schedule.eta)
         if isinstance(c.schedule, Sequence) and projected:
-            return bounds.descending_steps(c.schedule.rates(n), diameter=diameter, gradient_bound=L)
+            return bounds.descending_steps(steps=c.schedule.rates(n), diameter=diameter, gradient_bound=L)
         if isinstance(c.schedule, Sequence) and c.lazy:
             steps, temperatures = c.schedule.table(n)
             if np.ptp(steps) > 0.0:
@@ -279,7 +279,7 @@ class MirrorLearner(LinearLearner):
                     "the steps of the sequence change, and the theorem bounds a regret weighted by them. Change the "
                     "temperatures instead, use averaging=True and excess_risk_bound(), or regret_certificate()."
                 )
-            return n * bounds.averaging_sequences(steps, temperatures, **V)
+            return n * bounds.averaging_sequences(steps=steps, temperatures=temperatures, **V)
         raise NoBound(
             f"no theorem is known for {c.schedule} with mirror={c.mirror.proxy!r} on {c.domain} and lazy={c.lazy}: use "
             "regret_certificate(), which is still valid."
@@ -311,7 +311,7 @@ class MirrorLearner(LinearLearner):
             if math.isinf(c.gradient_bound):
                 raise NoBound("the theorem on excess risk needs a bound on all gradients: give gradient_bound.")
             return bounds.averaging_sequences(
-                *c.schedule.table(t),
+                **c.schedule.table(t)._asdict(),
                 spread=c.spread,
                 strong_convexity=c.mirror.strong_convexity,
                 gradient_bound=c.gradient_bound,
@@ -353,7 +353,7 @@ class MirrorLearner(LinearLearner):
             )
         sizes = c.growing.sizes(n + 1)
         norm = min(norm, float(sizes[n]))
-        return bounds.growing_balls(rates, sizes[:n], comparator_norm=norm, gradient_bound=L)
+        return bounds.growing_balls(steps=rates, radii=sizes[:n], comparator_norm=norm, gradient_bound=L)
 
     def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
         if type(self._constants.number) is Table or type(self._constants.size) is Sizes:

@@ -235,7 +235,7 @@ class OGD(LinearLearner):
             return bounds.gradient_descent(n, comparator_norm=norm, gradient_bound=G, step=c.number)
         if isinstance(c.number, Table):
             rates = self.params_["step"].rates(n)
-            return bounds.descending_steps(rates, diameter=2 * c.radius, gradient_bound=G)
+            return bounds.descending_steps(steps=rates, diameter=2 * c.radius, gradient_bound=G)
         if c.schedule == OBSERVED_ROOT:
             return bounds.online_gradient_descent(n, radius=c.radius, gradient_bound=G, step=c.number / G if G else 1.0)
         if c.schedule == INVERSE_ROOT:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
 from regretless.core.errors import NoBound
 from regretless.core.types import Array
@@ -82,7 +83,7 @@ def gradient_descent(n: int, *, comparator_norm: float, gradient_bound: float, s
     return comparator_norm**2 / (2 * step) + step * n * gradient_bound**2 / 2
 
 
-def descending_steps(steps: ArrayLike, *, diameter: float, gradient_bound: float) -> float:
+def descending_steps(*, steps: ArrayLike, diameter: float, gradient_bound: float) -> float:
     r"""The regret of projected gradient descent with any non-increasing steps (`ogd-notes`, eq. (8)).
 
     .. math:: \frac{D^2}{2\eta_n} + \frac{G^2}2 \sum_{t \le n} \eta_t
@@ -92,7 +93,7 @@ def descending_steps(steps: ArrayLike, *, diameter: float, gradient_bound: float
     **Assumes.** convex losses with gradients of norm at most G; a set of diameter D, a start in it; steps that do not
     grow.
 
-    >>> descending_steps([1.0, 0.5, 0.5], diameter=2.0, gradient_bound=1.0)
+    >>> descending_steps(steps=[1.0, 0.5, 0.5], diameter=2.0, gradient_bound=1.0)
     5.0
     """
     eta = _sequence("steps", steps)
@@ -102,7 +103,7 @@ def descending_steps(steps: ArrayLike, *, diameter: float, gradient_bound: float
     return diameter**2 / (2 * float(eta[-1])) + gradient_bound**2 * float(eta.sum()) / 2 if eta.size else 0.0
 
 
-def growing_balls(steps: ArrayLike, radii: ArrayLike, *, comparator_norm: float, gradient_bound: float) -> float:
+def growing_balls(*, steps: ArrayLike, radii: ArrayLike, comparator_norm: float, gradient_bound: float) -> float:
     r"""The regret of projected gradient descent on balls that grow (`mda`, Remark 3, by the proof of `ogd-notes`).
 
     .. math:: G \sum_{t < \tau} (U_t + |u|) + \frac{(U_n + |u|)^2}{2\eta_n} + \frac{G^2}2 \sum_{t=\tau}^n \eta_t
@@ -115,7 +116,7 @@ def growing_balls(steps: ArrayLike, radii: ArrayLike, *, comparator_norm: float,
 
     **Assumes.** convex losses with gradients of norm at most G; steps that do not grow, radii that do not shrink.
 
-    >>> growing_balls([0.5, 0.5, 0.5], [1.0, 2.0, 2.0], comparator_norm=2.0, gradient_bound=1.0)
+    >>> growing_balls(steps=[0.5, 0.5, 0.5], radii=[1.0, 2.0, 2.0], comparator_norm=2.0, gradient_bound=1.0)
     16.75
     """
     eta, U = _sequence("steps", steps), _sequence("radii", radii)
@@ -285,7 +286,7 @@ def averaging_excess_risk(
 
 
 def averaging_sequences(
-    steps: ArrayLike, temperatures: ArrayLike, *, spread: float, strong_convexity: float, gradient_bound: float
+    *, steps: ArrayLike, temperatures: ArrayLike, spread: float, strong_convexity: float, gradient_bound: float
 ) -> float:
     r"""The expected excess risk of mirror descent with any steps and temperatures (`mda`, Proposition 3, (26)).
 
@@ -300,7 +301,8 @@ def averaging_sequences(
     **Assumes.** independent rows of one distribution (not for the regret); a convex loss with gradients of dual norm at
     most G; a sigma-strongly convex proxy; a start at its minimum; positive steps, temperatures that do not fall.
 
-    >>> averaging_sequences([1.0, 1.0], [1.0, 1.0, 2.0], spread=1.0, strong_convexity=1.0, gradient_bound=1.0)
+    >>> given = {"spread": 1.0, "strong_convexity": 1.0, "gradient_bound": 1.0}
+    >>> averaging_sequences(steps=[1.0, 1.0], temperatures=[1.0, 1.0, 2.0], **given)
     1.5
     """
     gamma, beta = _sequence("steps", steps), _sequence("temperatures", temperatures)
@@ -364,11 +366,14 @@ def aggregation_lower_bound(t: int, *, n_functions: int, radius: float, gradient
     if not 3 <= n_functions < math.inf:
         raise NoBound(f"the lower bound needs three or more base functions; here n_functions={n_functions}.")
     check_positive(radius=radius, gradient_bound=gradient_bound)
-    check_nonnegative(t=t)
-    epsilon = np.geomspace(1e-9, 1.0, 20_001)[:-1]
-    information = t * epsilon / 2 * (np.log1p(epsilon) - np.log1p(-epsilon))
-    certain = epsilon * (1 - (information + math.log(2)) / math.log(n_functions))
-    return radius * gradient_bound * max(0.0, float(certain.max()))
+    check_counts(t=t)
+    L = math.log(n_functions)
+
+    def slope(x: float) -> float:  # of the function to be maximised, which is concave
+        return 1 - math.log(2) / L - t / L * (2 * x * math.atanh(x) + x * x / (1 - x * x))
+
+    x = float(brentq(slope, 0.0, 1 - 1e-9, xtol=1e-16))
+    return radius * gradient_bound * x * (1 - (t * x * math.atanh(x) + math.log(2)) / L)
 
 
 def aggregation_known_horizon(t: int, *, n_functions: int, radius: float, gradient_bound: float) -> float:
