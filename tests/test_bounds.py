@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp, softmax
 
 from regretless import AIOLI, NoBound, bounds
@@ -148,6 +149,22 @@ CALLS: dict[str, dict] = {
     },
     "perceptron": {"comparator_norm": 2.0, "feature_bound": 1.5, "hinge_loss": 7.0},
     "online_gradient_descent": {"n": 700, "radius": 2.0, "gradient_bound": 1.5, "step": 0.3},
+    "gradient_descent": {"n": 700, "comparator_norm": 2.0, "gradient_bound": 1.5, "step": 0.3},
+    "descending_steps": {"steps": [0.5, 0.4, 0.2], "diameter": 3.0, "gradient_bound": 1.5},
+    "growing_balls": {
+        "steps": [0.5, 0.4, 0.2, 0.2],
+        "radii": [0.3, 0.5, 0.9, 1.6],
+        "comparator_norm": 1.2,
+        "gradient_bound": 1.5,
+    },
+    "averaging_sequences": {
+        "steps": [1.0, 0.5],
+        "temperatures": [1.0, 2.0, 4.0],
+        "spread": 2.0,
+        "strong_convexity": 0.5,
+        "gradient_bound": 1.5,
+    },
+    "aggregation_lower_bound": {"t": 700, "n_functions": 50, "radius": 2.0, "gradient_bound": 1.5},
     "adagrad_norm": {"diameter": 3.0, "squares": 90.0, "step": 0.3},
     "strongly_convex": {"n": 700, "sigma": 0.3, "gradient_bound": 1.5},
     "ftrl_proximal": {
@@ -264,6 +281,18 @@ def written_out() -> dict[str, float]:
         "vovk_azoury_warmuth": 0.4 * 4 + 9 * 5 * ln(1 + 700 * 2.25 / (0.4 * 5)),
         "perceptron": 7 + 3.0**2 + 3 * sqrt(7),
         "online_gradient_descent": (2 * 4 / 0.3 + 0.3 * 2.25) * sqrt(700),
+        "gradient_descent": 4 / 0.6 + 0.3 * 700 * 2.25 / 2,
+        "descending_steps": 9 / 0.4 + 2.25 / 2 * 1.1,
+        # The projections of rounds 1 and 2 are onto balls that do not contain u; that of round 3 is.
+        "growing_balls": 1.5 * (0.3 + 0.5 + 2 * 1.2) + 2.8**2 / 0.4 + 2.25 / 2 * 0.4,
+        "averaging_sequences": (4 * 2 + 2.25 / (2 * 0.5) * (1 + 0.25 / 2)) / 1.5,
+        "aggregation_lower_bound": -3
+        * minimize_scalar(
+            lambda x: x * ((700 * x / 2 * ln((1 + x) / (1 - x)) + ln(2)) / ln(50) - 1),
+            bounds=(1e-4, 0.5),
+            method="bounded",
+            options={"xatol": 1e-12},
+        ).fun,
         "adagrad_norm": (9 / 0.6 + 0.3) * sqrt(90),
         "strongly_convex": 2.25 / 0.6 * (1 + ln(700)),
         "ftrl_proximal": 5 * ((8 / 0.3 + 0.3) * 1.5 * sqrt(700) + 4 * 1.2 / 0.6 + 0.1 * 2 + 0.7 * 4 / 2),
@@ -393,6 +422,11 @@ GROWS = {
     "vovk_azoury_warmuth": "n n_features comparator_norm feature_bound label_bound",
     "perceptron": "comparator_norm feature_bound hinge_loss",
     "online_gradient_descent": "n radius gradient_bound",
+    "gradient_descent": "n comparator_norm gradient_bound",
+    "descending_steps": "diameter gradient_bound",
+    "growing_balls": "gradient_bound",
+    "averaging_sequences": "spread gradient_bound",
+    "aggregation_lower_bound": "n_functions radius gradient_bound",
     "adagrad_norm": "diameter squares",
     "strongly_convex": "n gradient_bound",
     "ftrl_proximal": "n n_features radius gradient_bound beta l1 l2",
@@ -423,6 +457,8 @@ SHRINKS = {
     "aggregation_excess_risk": "t",
     "aggregation_known_horizon": "t",
     "averaging_excess_risk": "t strong_convexity",
+    "averaging_sequences": "strong_convexity",
+    "aggregation_lower_bound": "t",
     "dual_averaging": "strong_convexity",
     "mirror_descent": "strong_convexity",
     "strongly_convex": "sigma",

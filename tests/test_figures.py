@@ -24,6 +24,7 @@ COLUMNS = {
     "bound_quartile_1 bound_median bound_quartile_3 largest_ratio",
     "ogd-rates": "game rounds mean quartile_1 median quartile_3 bound",
     "mda-dimension": "varied mirror functions t edge mean quartile_1 median quartile_3 bound",
+    "mda-lower-bound": "varied method functions t edge mean lower upper",
     "folklore-bandit": "panel learner rounds exploration mean quartile_1 median quartile_3 bound",
     "folklore-boosting": "panel estimator what stages quartile_1 median quartile_3",
     "curvature": "classes logit_bound L constant kappa best_possible ratio",
@@ -153,6 +154,17 @@ def test_excess_risk_follows_the_root_of_ln_m():
     powers = [slope(against_m["functions"], rows.where(varied="M")["mean"]) for rows in (entropy, euclidean)]
     assert powers[0] < 0.35 < powers[1], "sqrt(ln M) from 2 to 300 is a power of 0.21, and sqrt(M) one of 0.5"
     assert slope(against_t["t"], against_t["mean"]) == pytest.approx(-0.5, abs=0.15)
+
+
+def test_mda_lower_bound_no_method_is_much_better_than_theorem_1():
+    table = quick("mda-lower-bound")
+    for _, rows in table.each("varied"):
+        mda, best = (rows.where(method=name) for name in ("mirror descent with averaging", "the best possible method"))
+        assert (mda["lower"] <= best["mean"]).all(), "not even the best method is below the lower bound"
+        assert (best["mean"] <= mda["mean"]).all()
+        assert (mda["mean"] <= mda["upper"]).all()
+        large = rows["functions"] >= 30  # of the same order: at most a factor 8 apart
+        assert (rows["upper"] <= 8 * rows["lower"])[large].all()
 
 
 def test_bandit_mistakes_stay_below_the_theorem():

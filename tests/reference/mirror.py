@@ -7,10 +7,12 @@ precision, and the conditions are then checked.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
 from .newton import Array, Long, long, norm
 
@@ -113,11 +115,15 @@ class ReferenceMirror:
         """max V - min V: a convex function is largest at a vertex (on the ball: on the sphere)."""
         vertex = np.zeros(self.points, dtype=Long)
         vertex[: None if self.set == "box" else 1] = self.lam
+        if self.proxy == "p-norm" and self.set == "ball":  # p < 2: equal weights
+            vertex[:] = self.lam / np.sqrt(Long(self.points))
         return float(self.value(vertex) - self.value(self.start))
 
     def minimise(self, zeta: Array, beta: float | np.longdouble) -> Array:
         """argmin of zeta.theta + beta V(theta) over the points."""
         beta = Long(beta)
+        if self.proxy == "p-norm" and self.set in ("ball", "box"):
+            return self._pnorm(zeta, beta)
         if self.set == "ball":  # zeta + (beta + nu) theta = 0, nu >= 0
             theta = -zeta / max(beta, norm(zeta) / self.lam)
         elif self.set == "box":  # coordinate by coordinate: a parabola on an interval
@@ -128,6 +134,48 @@ class ReferenceMirror:
             theta = self._nonnegative(zeta, beta)
         self._check(theta, zeta, beta)
         return theta
+
+    def _pnorm(self, zeta: Array, beta: np.longdouble) -> Array:
+        """The p-norm on the ball (multiplier nu) or box: with N = |theta|_p, each weight solves its own equation.
+
+        beta N^(1-s) / lam^2 theta^s + nu theta = |zeta|, clipped on the box; N and then nu are found as roots.
+        """
+        a, b, lam, s = np.abs(zeta).astype(float), float(beta), float(self.lam), float(self.s)
+        if not a.any():
+            return np.zeros_like(zeta)
+        free = self.inverse(np.abs(zeta) / beta)
+        widest = float(np.sum(free ** (1 + s)) ** (1 / (1 + Long(s))))
+
+        def weights(N: float, nu: float) -> np.ndarray:
+            k = b * N ** (1 - s) / lam**2
+            if self.set == "box":
+                return np.minimum(lam, (a / k) ** (1 / s))
+            low, high = np.zeros_like(a), (a / k) ** (1 / s)
+            for _ in range(70):
+                middle = (low + high) / 2
+                short = k * middle**s + nu * middle < a
+                low, high = np.where(short, middle, low), np.where(short, high, middle)
+            return (low + high) / 2
+
+        def consistent(nu: float) -> np.ndarray:
+            def excess(log_n: float) -> float:
+                N = math.exp(log_n)
+                return float(np.sum((weights(N, nu) / N) ** (1 + s))) ** (1 / (1 + s)) - 1
+
+            top = math.log(widest) + 1e-6
+            low = top - 1
+            while excess(low) < 0:
+                low -= 3
+            return weights(math.exp(brentq(excess, low, top, xtol=1e-15, rtol=1e-15)), nu)
+
+        theta = consistent(0.0)
+        if self.set == "ball" and np.linalg.norm(theta) > lam:
+
+            def beyond(log_nu: float) -> float:
+                return float(np.linalg.norm(consistent(math.exp(log_nu)))) / lam - 1
+
+            theta = consistent(math.exp(brentq(beyond, -60.0, math.log(np.linalg.norm(a) / lam) + 1e-6, xtol=1e-14)))
+        return -np.sign(zeta) * long(theta)
 
     def _nonnegative(self, zeta: Array, beta: np.longdouble) -> Array:
         """The same over theta >= 0 with sum = lam (simplex), <= lam (sub-simplex, octahedron) or any sum (whole)."""

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from numba import config, njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.compiler import Compiler
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
 from regretless.core.compile_cache import cache_home, make_private, private_folder, why_distrusted
 
@@ -149,3 +149,13 @@ def jitable(function: Kernel) -> Kernel:
     """A function that kernels compile and that Python runs as it is: for loops that may call a user's functions."""
     found: Kernel = register_jitable(fastmath=FUSED, error_model="numpy")(function)
     return found
+
+
+def chosen_by_type(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """For a function that kernels call: the decorated one returns its compiled form, from the types of the arguments.
+
+    The choice is made when a kernel is compiled, so that it costs nothing per row.
+    """
+    options: Any = {"fastmath": FUSED, "nogil": True, "error_model": "numpy"}
+    decorator: Callable[[Callable[..., Any]], Callable[..., Any]] = overload(function, options, strict=False)
+    return decorator

@@ -24,7 +24,7 @@ import numpy as np
 import regretless
 from regretless.core import archive, validate
 from regretless.core.labels import Labels, as_objects
-from regretless.core.stored import Recipe, Stored
+from regretless.core.stored import ByName, Recipe, Stored
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,6 +106,8 @@ def _plain(name: str, value: Any) -> Any:
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, ByName):
+        return {"name": value.name}
     if isinstance(value, Recipe):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}  # type: ignore[arg-type]
         return {"recipe": type(value).__name__} | {key: _plain(name, part) for key, part in fields.items()}
@@ -118,8 +120,8 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     raise ValueError(
-        f"{name}={value!r} cannot be saved: only numbers, text, True, False, None, and the domains, schedules and "
-        "stumps of regretless can."
+        f"{name}={value!r} cannot be saved: only numbers, text, True, False, None, named losses, and the domains, "
+        "schedules and stumps of regretless can."
     )
 
 
@@ -133,6 +135,14 @@ def _param(value: Any) -> Any:
         return tuple(_param(_field(value, "tuple", list)))
     if "bytes" in value:
         return bytes.fromhex(_field(value, "bytes", str))
+    if "name" in value and "recipe" not in value:
+        name = _field(value, "name", str)
+        if name not in ByName.announced:
+            raise Unreadable(
+                f"uses {reprlib.repr(name)}, which a program defines and no file contains: create it first, or import "
+                "the module that does."
+            )
+        return ByName.announced[name]
     name = _field(value, "recipe", str)
     if name not in Recipe.recipes:
         raise ValueError(f"{reprlib.repr(name)} is not a domain, schedule or stump of regretless")

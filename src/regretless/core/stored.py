@@ -32,6 +32,20 @@ class Recipe:
         Recipe.recipes[cls.__name__] = cls
 
 
+class ByName:
+    """A hyper-parameter made of a user's functions. Model files store its name only, never code.
+
+    `load` looks the name up among the objects created in the process, which `announce` registers.
+    """
+
+    announced: ClassVar[dict[str, ByName]] = {}
+    name: str
+
+    def announce(self) -> None:
+        """Register under the name; a later object of the same name replaces this one."""
+        ByName.announced[self.name] = self
+
+
 class Stored(TakesTurns, BaseEstimator, ABC):
     """A learner that can be saved to a file and continue from it, bit for bit."""
 

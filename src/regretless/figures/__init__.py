@@ -23,6 +23,7 @@ ABOUT = {
     "perceptron-bound": "the Perceptron's mistakes against their bound: noisy streams, separable ones, the worst one",
     "ogd-rates": "regret of gradient descent: sqrt T on linear losses, ln T on strongly convex ones",
     "mda-dimension": "excess risk of mirror descent with averaging against the number M of base functions",
+    "mda-lower-bound": "excess risk of mirror descent with averaging, and of the best possible method",
     "folklore-bandit": "mistakes with bandit feedback, and the bound of Theorem 9",
     "folklore-boosting": "error of online boosting against the number of weak learners, and their edges",
     "curvature": "the constants of the quadratic lower bounds against the best possible one",

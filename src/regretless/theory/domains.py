@@ -10,6 +10,7 @@ set                   elements                                    where it appea
 `Octahedron(size)`    \|theta\|_1 <= size                         mda, section 6.2
 `Box(radius)`         \|theta\|_inf <= radius                     the alternating losses of ogd-notes
 `WholeSpace()`        all                                         Vovk-Azoury-Warmuth, the Perceptron
+`Growing(set, ...)`   those of a set whose size grows with t      mda, Remark 3
 ====================  ==========================================  ==============================================
 
 Every set has four methods. ``project(theta)`` returns the nearest element in Euclidean norm, computed exactly (no
@@ -23,6 +24,7 @@ single row. All methods return new arrays.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -304,6 +306,62 @@ class Box(Recipe):
 
 
 Domain = Ball | RowBall | WholeSpace | Simplex | SubSimplex | Octahedron | Box
+Sized = Ball | Simplex | SubSimplex | Octahedron | Box
+
+
+@dataclass(frozen=True)
+class Growing(Recipe):
+    """A set whose size grows with the rows: lambda depends on t, as Remark 3 of `mda` proposes.
+
+    After t rows the size is that of `domain` times `growth(t)`. `growth` is a function of t, or an array with its
+    values for t = 0, 1, 2, ...; it is positive and never falls. Model files can store arrays, not functions.
+
+    >>> Growing(Ball(1.0), lambda t: 1 + t**0.5).at(4)
+    Ball(radius=3.0)
+    """
+
+    domain: Sized
+    growth: Callable[[int], float] | tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Sized):
+            raise ValueError(f"Growing({self.domain!r}): only a Ball, Simplex, SubSimplex, Octahedron or Box can grow.")
+        if not callable(self.growth):
+            factors = np.asarray(self.growth, dtype=np.float64)
+            if factors.ndim != 1 or factors.size == 0:
+                raise ValueError(f"Growing(growth={self.growth!r}): give a function of t, or an array of numbers.")
+            object.__setattr__(self, "growth", tuple(factors.tolist()))
+            self.sizes(factors.size)
+
+    def sizes(self, n: int) -> Array:
+        """The sizes after 0, 1, ..., n - 1 rows."""
+        if callable(self.growth):
+            factors = [self.growth(t) for t in range(n)]
+        elif n <= len(self.growth):
+            factors = list(self.growth[:n])
+        else:
+            raise ValueError(
+                f"Growing: growth is given up to t = {len(self.growth) - 1}, and t = {n - 1} is needed: pass a longer "
+                "array, or a function of t."
+            )
+        size: Array = np.asarray(factors, dtype=np.float64) * _size_of(self.domain)
+        wrong = ~((size > 0) & np.isfinite(size))
+        wrong[1:] |= np.diff(size) < 0
+        if wrong.any():
+            t = int(wrong.argmax())
+            raise ValueError(
+                f"Growing: growth at t = {t} is {factors[t]!r}; it must be positive, finite and never fall."
+            )
+        return size
+
+    def at(self, t: int) -> Sized:
+        """The set after t rows."""
+        factor = self.growth(t) if callable(self.growth) else self.growth[t]
+        return type(self.domain)(_size_of(self.domain) * float(factor))
+
+
+def _size_of(domain: Sized) -> float:
+    return float(domain.radius if isinstance(domain, Ball | Box) else domain.size)
 
 
 class Competition(NamedTuple):

@@ -18,16 +18,22 @@ A margin is u = y z with y = +1 or -1 and z the forecast; k is the true class am
 
 The kernels select a loss by its integer code. They stay within floating point for every \|z\| up to 1e6, except for the
 exponential loss: below u = -700 it counts as infinite (which keeps it convex), and its constants refuse C > 700.
+
+`Custom` is a loss of your own, from its value and its subgradient.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
+from regretless.core.callbacks import Callback
 from regretless.core.jit import kernel
 from regretless.core.links import sigmoid, softmax
+from regretless.core.stored import ByName
 from regretless.core.types import Array
 
 LOGISTIC, HINGE, EXPONENTIAL, LOGIT, SQUARED, ABSOLUTE, LINEAR, SOFTMAX, MULTICLASS_HINGE = range(9)
@@ -306,12 +312,140 @@ LOSSES: dict[str, Loss] = {
 }
 
 
-def loss(name: str) -> Loss:
-    """The loss with this name. Raises ValueError with the list of names if there is none.
+class Oracle(NamedTuple):
+    """The functions of a `Custom` loss, for the kernels: where a named loss has its code."""
+
+    value: Callback
+    slope: Callback
+
+
+Function = Callable[[float, float], float]
+SCORES = (-3.0, -1.0, -0.4, 0.0, 0.3, 1.0, 2.5)  # where a custom loss is checked
+TARGETS = {"margin": (-1.0, 1.0), "real": (-1.0, 0.0, 0.5, 2.0)}
+
+
+@dataclass(frozen=True, eq=False)
+class Custom(ByName):
+    r"""A convex loss of your own: the loss of the score z = w.x under the target y, and a subgradient in z.
+
+    Regrets, certificates and bounds rely on three promises: for every y the loss is convex in z, `slope` is a
+    subgradient of it, and no :math:`|slope|` is above `slope_bound`. They are checked at a few points when the loss
+    is created.
+
+    Functions compiled by `numba.njit` are called from the kernels directly, a few nanoseconds per row; other functions
+    take about a microsecond. A model file contains the name only. To load it, create the loss first.
+
+    Parameters
+    ----------
+    name : the name of the loss, which `loss=` then also accepts. It replaces a custom loss of the same name.
+    value, slope : functions (z, y) -> float.
+    kind : "real" (regression) or "margin" (two classes: y is 1 for the second class and -1 for the first).
+    slope_bound : the largest :math:`|slope|`, if there is one. Needed on unbounded sets, and by the bounds of learners
+        that do not observe it.
+    curvature : the second derivative in z, (z, y) -> float, if there is one. `FTRL` and `best_in_hindsight` then use
+        Newton's method.
+
+    Examples
+    --------
+    >>> from regretless import OGD
+    >>> pinball = Custom("pinball 0.9", lambda z, y: max(0.9 * (y - z), 0.1 * (z - y)),
+    ...                  lambda z, y: -0.9 if z < y else 0.1, slope_bound=0.9)
+    >>> learner = OGD(loss=pinball, radius=2.0).fit([[1.0]] * 1000, [0.1 * (t % 11) for t in range(1000)])
+    >>> print(f"{learner.coef_[0, 0]:.1f}")  # the quantile 0.9 of 0, 0.1, ..., 1
+    0.9
+
+    References
+    ----------
+    "Any convex loss" of `ogd-notes`, and Theorem 2 of `mda`.
+    """
+
+    name: str
+    value: Function
+    slope: Function
+    kind: Literal["margin", "real"] = "real"
+    slope_bound: float | None = None
+    curvature: Function | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name or self.name in LOSSES:
+            raise ValueError(f"name={self.name!r}: give a name that no other loss has; {sorted(LOSSES)} are taken.")
+        if self.kind not in TARGETS:
+            raise ValueError(f'kind={self.kind!r}: choose "real" for regression, or "margin" for two classes.')
+        for what, function in (("value", self.value), ("slope", self.slope), ("curvature", self.curvature)):
+            if not callable(function) and not (what == "curvature" and function is None):
+                raise ValueError(f"{what}={function!r} must be a function of the score z and the target y.")
+        bound = self.slope_bound
+        if bound is not None and not (isinstance(bound, int | float) and 0.0 < bound < math.inf):
+            raise ValueError(f"slope_bound={bound!r} must be a positive finite number, or None.")
+        self._check_promises()
+        self.announce()
+
+    def _check_promises(self) -> None:
+        """Refuse a slope that is no subgradient somewhere on a small grid; points where the loss fails are skipped."""
+        value, slope = (getattr(each, "py_func", each) for each in (self.value, self.slope))
+        for y in TARGETS[self.kind]:
+            try:
+                points = [(z, float(value(z, y)), float(slope(z, y))) for z in SCORES]
+            except (ArithmeticError, ValueError):  # not defined for this target
+                continue
+            for z, height, s in points:
+                if self.slope_bound is not None and abs(s) > self.slope_bound * (1 + 1e-12):
+                    raise ValueError(
+                        f"{self.name}: slope({z}, {y}) = {s:.6g} is beyond slope_bound={self.slope_bound}."
+                    )
+                for other, there, _ in points:
+                    tangent = height + s * (other - z)
+                    if there < tangent - 1e-9 * (1 + abs(there) + abs(tangent)):
+                        raise ValueError(
+                            f"{self.name}: the loss is not convex in z, or slope is not its subgradient. For y={y} the "
+                            f"tangent at z={z} is {tangent:.6g} at z={other}, above the loss there, {there:.6g}."
+                        )
+
+    def __deepcopy__(self, memo: Any) -> Custom:
+        return self
+
+    @property
+    def code(self) -> Oracle:
+        """What the kernels read."""
+        return self._oracle
+
+    @cached_property
+    def _oracle(self) -> Oracle:
+        return Oracle(Callback(self.value), Callback(self.slope))
+
+    @cached_property
+    def bend(self) -> Callback | None:
+        """The second derivative, as kernels call it."""
+        return None if self.curvature is None else Callback(self.curvature)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: held for name, held in vars(self).items() if name not in ("_oracle", "bend")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        ByName.announced.setdefault(self.name, self)
+
+    def lipschitz(self, C: float, n_classes: int | None = None) -> float:
+        """`slope_bound`, on every range. Raises ValueError if it was not given."""
+        if self.slope_bound is None:
+            raise ValueError(f"slope_bound of the loss {self.name!r} is needed here: Custom(..., slope_bound=...).")
+        return float(self.slope_bound)
+
+
+def loss(name: str | Loss | Custom) -> Loss | Custom:
+    """The loss with this name, which may also be that of a `Custom` loss.
+
+    Raises ValueError with the list of names if there is none.
 
     >>> loss("multiclass hinge").kind
     'multiclass'
     """
-    if name not in LOSSES:
-        raise ValueError(f"loss={name!r} is unknown: choose one of {sorted(LOSSES)}.")
-    return LOSSES[name]
+    if isinstance(name, Loss | Custom):
+        return name
+    found = LOSSES.get(name) if isinstance(name, str) else None
+    if found is None:
+        announced = ByName.announced.get(name) if isinstance(name, str) else None
+        if isinstance(announced, Custom):
+            return announced
+        raise ValueError(f"loss={name!r} is unknown: choose one of {sorted(LOSSES)}, or pass a losses.Custom.")
+    return found

@@ -6,6 +6,7 @@ import math
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from regretless.core import validate
 from regretless.core.errors import BadRow
@@ -13,11 +14,11 @@ from regretless.core.rows import SparseRows, largest_entry
 from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LARGEST_MARGIN, LARGEST_ROW
-from regretless.learners.first_order.mirror_descent import MirrorLearner, Scheme
+from regretless.learners.first_order.mirror_descent import MirrorLearner, Scheme, start_of
 from regretless.learners.first_order.mirrors import Mirror
 from regretless.learners.first_order.schedules import GrowingTemperature, KnownHorizon, Schedule
 from regretless.theory.domains import Domain, Octahedron, Simplex
-from regretless.theory.losses import EXPONENTIAL, LINEAR, SQUARED, Loss
+from regretless.theory.losses import EXPONENTIAL, LINEAR, SQUARED, Custom, Loss
 
 
 class ExponentiatedGradient(MirrorLearner):
@@ -43,6 +44,9 @@ class ExponentiatedGradient(MirrorLearner):
     signed : whether weights may be negative.
     feature_bound : R; rows with a larger entry are refused.
     horizon : the number of rows to come, if known.
+    start : :math:`\theta_0`, the first weights (d,), positive (with signs: inside the set) and of sum lambda; None
+        means equal weights. The update is then :math:`\theta_j \propto \theta_{0,j} e^{\ldots}` ([MDA]_, eq. 23), and
+        the bounds have :math:`\ln(\lambda/\min_j \theta_{0,j})` in place of :math:`\ln d`.
 
     Attributes
     ----------
@@ -70,17 +74,19 @@ class ExponentiatedGradient(MirrorLearner):
 
     def __init__(
         self,
-        loss: str = "logistic",
+        loss: str | Custom = "logistic",
         scale: float = 1.0,
         signed: bool = False,
         feature_bound: float = 1.0,
         horizon: int | None = None,
+        start: ArrayLike | None = None,
     ) -> None:
         self.loss = loss
         self.scale = scale
         self.signed = signed
         self.feature_bound = feature_bound
         self.horizon = horizon
+        self.start = start
 
     @classmethod
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
@@ -101,7 +107,9 @@ class ExponentiatedGradient(MirrorLearner):
         R = validate.positive("feature_bound", self.feature_bound)
         L = largest_gradient(loss, R, R * self.scale)
         mirror = Mirror.on("entropy", domain, n_features)
-        return Scheme(loss, domain, mirror, schedule_of(mirror, L, self.horizon), True, False, L)
+        start = start_of(self.start, n_features, 1, domain, mirror)
+        V = None if start is None else mirror.spread_from(start)
+        return Scheme(loss, domain, mirror, schedule_of(mirror, L, self.horizon, V), True, False, L, start)
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, LARGEST_ROW  # scores are bounded by those of the entries, however many there are
@@ -122,7 +130,7 @@ class ExponentiatedGradient(MirrorLearner):
         check_entries(X, self.params_["feature_bound"], getattr(self, "feature_names_in_", None))
 
 
-def largest_gradient(loss: Loss, R: float, reach: float) -> float:
+def largest_gradient(loss: Loss | Custom, R: float, reach: float) -> float:
     """L: R times the largest slope, for scores (and targets of a regression) of absolute value at most `reach`."""
     if loss.code == SQUARED:
         return R * loss.lipschitz(2 * reach)
@@ -134,13 +142,13 @@ def largest_gradient(loss: Loss, R: float, reach: float) -> float:
     return R * loss.lipschitz(1.0 if loss.code == LINEAR else reach)
 
 
-def schedule_of(mirror: Mirror, L: float, horizon: Any) -> Schedule:
-    """The schedule of the theorem: for a known number of rows, or for any."""
+def schedule_of(mirror: Mirror, L: float, horizon: Any, spread: float | None = None) -> Schedule:
+    """The schedule of the theorem: for a known number of rows, or for any; `spread` is V* from a given start."""
     if horizon is None:
-        return GrowingTemperature.of(mirror, L)
+        return GrowingTemperature.of(mirror, L, spread)
     if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
         raise ValueError(f"horizon={horizon!r} must be a whole number of rows, or None.")
-    return KnownHorizon.of(mirror, L, int(horizon))
+    return KnownHorizon.of(mirror, L, int(horizon), spread)
 
 
 def check_targets(y: Array, loss: str, largest: float) -> None:

@@ -1,10 +1,13 @@
-"""LinearLearner, the base class of the first-order learners: a linear model under a convex loss."""
+"""LinearLearner, the base class of the first-order learners: a linear model under a convex loss.
+
+`ScoringLearner`, above it, decides between classification and regression by the loss; `FTRL` shares it.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -22,7 +25,7 @@ from regretless.core.types import Array
 from regretless.learners.first_order.linear import GRADIENTS, LARGEST, MASS, SQUARES, WEIGHTS, forecast_block
 from regretless.theory import losses
 from regretless.theory.domains import Ball, Box, Domain, WholeSpace
-from regretless.theory.losses import Loss
+from regretless.theory.losses import Custom, Loss, Oracle
 
 MULTICLASS = {"softmax": "softmax", "hinge": "multiclass hinge"}
 WITH_PROBABILITIES = ("logistic", "logit", "softmax")
@@ -32,44 +35,72 @@ LARGEST_ROW = 1e70  # of rows and targets: the squared norm of their gradients d
 LARGEST_MARGIN = 300.0  # of the exponential loss: the square of its slope does not overflow
 
 
-def _classifies(learner: LinearLearner) -> bool:
+def _classifies(learner: ScoringLearner) -> bool:
     return not learner._regresses
 
 
-def _has_probabilities(learner: LinearLearner) -> bool:
+def _has_probabilities(learner: ScoringLearner) -> bool:
     return learner._loss_name in WITH_PROBABILITIES
 
 
-class LinearLearner(OnlineClassifier):
-    """A linear model. The loss decides between classification and regression, and whether scores are probabilities."""
+def _takes_gradients(learner: ScoringLearner) -> bool:
+    if learner._loss_name != "linear":
+        raise AttributeError(
+            f'{type(learner).__name__} takes gradients only with loss="linear": it computes those of other losses.'
+        )
+    return True
 
-    loss: str
+
+class ScoringLearner(OnlineClassifier):
+    """The loss decides between classification and regression, and whether scores are probabilities."""
+
+    loss: str | Custom
     multiclass: str
-    takes_sparse = True
-    _one_step = True
-    _bounded: ClassVar[bool] = True  # whether the weights stay in a bounded set
 
     # ------------------------------------------------------------------ the loss
 
     @property
     def _loss_name(self) -> str:
         """The loss of the game in play, or of the next one as far as it is known."""
-        if "_constants" in self.__dict__:
+        if "_constants" in self.__dict__ and type(self._constants.loss) is int:
             return NAMES[self._constants.loss]
+        loss = self._custom_loss
+        if loss is not None:
+            return loss.name
         return self.loss if isinstance(self.loss, str) else ""
+
+    @property
+    def _custom_loss(self) -> Custom | None:
+        """The loss of the game in play, or of the next one, if it is a custom one."""
+        given = self.__dict__.get("params_", self.__dict__).get("loss")
+        if isinstance(given, str) and given in losses.LOSSES:
+            return None
+        try:
+            found = losses.loss(given)
+        except ValueError:
+            return None
+        return found if isinstance(found, Custom) else None
 
     @property
     def _regresses(self) -> bool:
         constants = self.__dict__.get("_constants")  # by its code: this runs twice per row
-        return self._loss_name in REAL if constants is None else constants.loss in REAL
+        if constants is not None and type(constants.loss) is int:
+            return constants.loss in REAL
+        custom = self._custom_loss
+        return self._loss_name in REAL if custom is None else custom.kind == "real"
 
-    def _chosen_loss(self, n_classes: int) -> Loss:
+    def _chosen_loss(self, n_classes: int) -> Loss | Custom:
         """`loss`, or with more than two classes the loss that `multiclass` names."""
         if self.multiclass not in MULTICLASS:
             raise ValueError(f"multiclass={self.multiclass!r} is unknown: choose one of {sorted(MULTICLASS)}.")
         chosen = losses.loss(self.loss)
         if chosen.kind == "multiclass":
             raise ValueError(f"loss={self.loss!r} is for three or more classes: set it with `multiclass`.")
+        if n_classes > 2 and isinstance(chosen, Custom):
+            raise ValueError(
+                f"the loss {chosen.name!r} is for two classes, and there are {n_classes}: use a named loss, or learn "
+                "one class against the rest."
+            )
         return losses.loss(MULTICLASS[self.multiclass]) if n_classes > 2 else chosen
 
     @property
@@ -102,55 +133,6 @@ class LinearLearner(OnlineClassifier):
 
     def _target(self, y: Any, classes: Any) -> Array:
         return self._targets([y], classes) if self._regresses else super()._target(y, classes)
-
-    def _limits(self) -> tuple[float, float]:
-        return math.inf, LARGEST_ROW
-
-    def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
-        if len(Y) == 1 and type(X) is np.ndarray:
-            self._learn(single(X), Y, weight, out)
-            return
-        for rows, part in parts(X):
-            self._learn(part, Y[rows], weight[rows], out[rows])
-
-    def _check_state(self) -> None:
-        """Check the sums, and that the weights are in their set and small enough for every row."""
-        tally = self.state_.tally
-        state_checks.tally(tally)
-        rows, largest, mass = float(tally[ROWS]), float(tally[LARGEST]), float(tally[MASS])
-        state_checks.within("tally, the largest gradient", largest, 0.0, math.inf)
-        slack, square = 1 + state_checks.ROUNDING, largest * largest
-        state_checks.within("tally, squares of gradients", tally[SQUARES], square / slack, rows * square * slack)
-        state_checks.within("tally, the sum of weights", mass, 0.0, rows * validate.HEAVIEST * slack)
-        state_checks.require(tally[UNEVEN] or mass == rows, "tally: rows of weight 1 and another sum of weights")
-        state_checks.weights("the weights", self._weights, min(self._largest))
-        domain = self.competes_with.domain
-        state_checks.require(domain.contains(self.coef_, state_checks.ROUNDING), f"the weights are not in {domain}")
-        if hasattr(self.state_, "table"):
-            state_checks.weights("table, the weights", self.state_.table[:, WEIGHTS], min(self._largest))
-            state_checks.sums("table, the sums", self.state_.table[:, WEIGHTS + 1 :])
-
-    @abstractmethod
-    def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
-        """Play the game over rows in compressed form."""
-
-    def _forecast(self, X: Any, out: Array) -> None:
-        table, factor = self._forecaster
-        for rows, part in parts(X):
-            forecast_block(table, factor, part, out[rows])
-
-    def _iterate(self) -> Array | None:
-        return self._weights
-
-    def _forecast_by(self, weights: Array, X: Any, out: Array) -> None:
-        table = np.ascontiguousarray(weights)[:, None, :]
-        for rows, part in parts(X):
-            forecast_block(table, 1.0, part, out[rows])
-
-    @property
-    def _forecaster(self) -> tuple[Array, float]:
-        """The table of the weights that forecast, and their common factor."""
-        return self.state_.table, 1.0
 
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
         """Play the game: row t's forecast is made before row t's label is used.
@@ -207,6 +189,107 @@ class LinearLearner(OnlineClassifier):
             tags.target_tags.required = True
         return tags
 
+
+class LinearLearner(ScoringLearner):
+    """A linear model that follows the gradients of its loss."""
+
+    takes_sparse = True
+    _one_step = True
+    _bounded: ClassVar[bool] = True  # whether the weights stay in a bounded set
+
+    def _limits(self) -> tuple[float, float]:
+        return math.inf, LARGEST_ROW
+
+    def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
+        if type(self._constants.loss) is Oracle:
+            self._run_custom(X, Y, weight, out)
+            return
+        if len(Y) == 1 and type(X) is np.ndarray:
+            self._learn(single(X), Y, weight, out)
+            return
+        for rows, part in parts(X):
+            self._learn(part, Y[rows], weight[rows], out[rows])
+
+    def _run_custom(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
+        """Learn rows under a user's loss; if it fails, nothing is learned from them."""
+        before = [array.copy() for array in self.state_]
+        for rows, part in parts(X):
+            self._learn(part, Y[rows], weight[rows], out[rows])
+        errors = [callback.take_error() for callback in self._constants.loss]
+        if all(np.isfinite(array).all() for array in self.state_):
+            return
+        for array, old in zip(self.state_, before, strict=True):
+            array[...] = old
+        nothing = f"Nothing was learned from these {len(Y)} rows."
+        for error in errors:
+            if error is not None:
+                error.add_note(f"It was raised by the loss {self._loss_name!r}. {nothing}")
+                raise error
+        raise ValueError(
+            f"the loss {self._loss_name!r} returned NaN or infinity, or its slopes were so large that the steps "
+            f"overflowed: its value and slope must be finite for every score and target. {nothing}"
+        )
+
+    def _check_state(self) -> None:
+        """Check the sums, and that the weights are in their set and small enough for every row."""
+        tally = self.state_.tally
+        state_checks.tally(tally)
+        rows, largest, mass = float(tally[ROWS]), float(tally[LARGEST]), float(tally[MASS])
+        state_checks.within("tally, the largest gradient", largest, 0.0, math.inf)
+        slack, square = 1 + state_checks.ROUNDING, largest * largest
+        state_checks.within("tally, squares of gradients", tally[SQUARES], square / slack, rows * square * slack)
+        state_checks.within("tally, the sum of weights", mass, 0.0, rows * validate.HEAVIEST * slack)
+        state_checks.require(tally[UNEVEN] or mass == rows, "tally: rows of weight 1 and another sum of weights")
+        state_checks.weights("the weights", self._weights, min(self._largest))
+        domain = self.competes_with.domain
+        state_checks.require(domain.contains(self.coef_, state_checks.ROUNDING), f"the weights are not in {domain}")
+        if hasattr(self.state_, "table"):
+            state_checks.weights("table, the weights", self.state_.table[:, WEIGHTS], min(self._largest))
+            state_checks.sums("table, the sums", self.state_.table[:, WEIGHTS + 1 :])
+
+    @available_if(_takes_gradients)
+    def begin(self, n_features: int) -> Self:
+        """Start without a row, so that `weights_` has the weights of the first round. For loss="linear"."""
+        if hasattr(self, "state_"):
+            raise ValueError("this learner has begun: clone it to start again.")
+        with self._untouched_on_error():
+            self.n_features_in_ = validate.whole("n_features", n_features, 1)
+            self._begin(self.n_features_in_)
+        return self
+
+    @available_if(_takes_gradients)
+    def learn_gradient(self, gradient: Any) -> Self:
+        r"""One step with your own gradient (d,), taken at `weights_`: a stochastic or subgradient oracle.
+
+        For loss="linear". The step is that of the algorithm, and the losses are :math:`g_t \cdot w`. If :math:`g_t` is
+        a subgradient of your convex loss at `weights_`, the regret of your losses is at most that of these, so that
+        certificate and bounds hold for them (with averaging, the bound on the excess risk).
+        """
+        self.learn_one(gradient, 1.0)
+        return self
+
+    @abstractmethod
+    def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
+        """Play the game over rows in compressed form."""
+
+    def _forecast(self, X: Any, out: Array) -> None:
+        table, factor = self._forecaster
+        for rows, part in parts(X):
+            forecast_block(table, factor, part, out[rows])
+
+    def _iterate(self) -> Array | None:
+        return self._weights
+
+    def _forecast_by(self, weights: Array, X: Any, out: Array) -> None:
+        table = np.ascontiguousarray(weights)[:, None, :]
+        for rows, part in parts(X):
+            forecast_block(table, 1.0, part, out[rows])
+
+    @property
+    def _forecaster(self) -> tuple[Array, float]:
+        """The table of the weights that forecast, and their common factor."""
+        return self.state_.table, 1.0
+
     # ------------------------------------------------------------------ weights, certificate and bound
 
     @property
@@ -219,6 +302,18 @@ class LinearLearner(OnlineClassifier):
     def _gradients(self) -> Array:
         """The sum (d, r) of the weighted gradients."""
         return self.state_.table[:, GRADIENTS]
+
+    @property
+    def _iterate_now(self) -> Array:
+        """The weights (d, r) at which the next gradient is taken."""
+        return self._weights
+
+    @property
+    def weights_(self) -> Array:
+        """The weights at which the next gradient is taken: (d,) for two classes or regression, (K, d) for more."""
+        check_is_fitted(self, "state_")
+        weights = self._iterate_now
+        return weights[:, 0].copy() if weights.shape[1] == 1 else weights.T.copy()
 
     @property
     def coef_(self) -> Array:
@@ -261,8 +356,13 @@ def _farthest(G: Array, domain: Domain, comparator_norm: float | None) -> float:
     return most if math.isinf(size) else min(most, size * float(np.linalg.norm(G)))
 
 
-def require_bounded_scores(loss: Loss, remedy: str) -> None:
+def require_bounded_scores(loss: Loss | Custom, remedy: str) -> None:
     """Refuse losses whose slopes grow with the scores if the scores are unbounded."""
+    if isinstance(loss, Custom) and loss.slope_bound is None:
+        raise ValueError(
+            f"the loss {loss.name!r} needs bounded weights, unless its slopes are bounded: give its slope_bound. "
+            f"{remedy}"
+        )
     if loss.name in ("squared", "exponential"):
         raise ValueError(f"loss={loss.name!r} needs bounded weights: its slope grows with the scores. {remedy}")
 

@@ -10,17 +10,19 @@ ones, and `size[SQUARE]` is their squared norm.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
 from regretless.core import state_checks
-from regretless.core.jit import kernel
+from regretless.core.jit import chosen_by_type, kernel
 from regretless.core.rows import Entries
 from regretless.core.tally import ROWS, TALLIES, record
 from regretless.core.types import Array
-from regretless.theory.losses import slope, slope_multiclass, value, value_multiclass
+from regretless.theory.losses import Oracle, slope, slope_multiclass, value, value_multiclass
 
 Indices = NDArray[np.uint32]
 
@@ -75,27 +77,57 @@ def publish(z: Array, out: Array) -> None:
         out[1] = 0.5 * z[0]
 
 
-@kernel
-def loss_and_slope(code: int, z: Array, y: Array, s: Array, scratch: Array) -> float:
-    """The loss of the scores z, and its slope in s: y is a number, or a distribution over the classes."""
+def loss_by_code(loss: int, z: Array, y: Array, s: Array, scratch: Array) -> float:
+    """`loss_and_slope` of a named loss."""
     if y.size == 1:
-        s[0] = slope(code, z[0], y[0])
-        return value(code, z[0], y[0])
+        s[0] = slope(loss, z[0], y[0])
+        return value(loss, z[0], y[0])
     s[:] = 0.0
-    loss = 0.0
+    total = 0.0
     for k in range(y.size):
         if y[k] == 0.0:
             continue
         if z.size == 1:
             sign = 2.0 * k - 1.0
-            s[0] += y[k] * slope(code, z[0], sign)
-            loss += y[k] * value(code, z[0], sign)
+            s[0] += y[k] * slope(loss, z[0], sign)
+            total += y[k] * value(loss, z[0], sign)
         else:
-            slope_multiclass(code, z, k, scratch)
+            slope_multiclass(loss, z, k, scratch)
             for j in range(z.size):
                 s[j] += y[k] * scratch[j]
-            loss += y[k] * value_multiclass(code, z, k)
-    return loss
+            total += y[k] * value_multiclass(loss, z, k)
+    return total
+
+
+def loss_by_oracle(loss: Oracle, z: Array, y: Array, s: Array, scratch: Array) -> float:
+    """`loss_and_slope` of a custom loss, for regression or two classes."""
+    if y.size == 1:
+        s[0] = loss.slope(z[0], y[0])
+        return loss.value(z[0], y[0])
+    s[0] = 0.0
+    total = 0.0
+    for k in range(y.size):
+        if y[k] == 0.0:
+            continue
+        sign = 2.0 * k - 1.0
+        s[0] += y[k] * loss.slope(z[0], sign)
+        total += y[k] * loss.value(z[0], sign)
+    return total
+
+
+def loss_and_slope(loss: int | Oracle, z: Array, y: Array, s: Array, scratch: Array) -> float:
+    """The loss of the scores z, and its slope in s: y is a number, or a distribution over the classes.
+
+    Kernels choose between the two forms of a loss when they are compiled, so that named losses pay nothing.
+    """
+    if isinstance(loss, Oracle):
+        return loss_by_oracle(loss, z, y, s, scratch)
+    return loss_by_code(loss, z, y, s, scratch)
+
+
+@chosen_by_type(loss_and_slope)
+def _compiled_loss_and_slope(loss: Any, z: Any, y: Any, s: Any, scratch: Any) -> Callable[..., float]:
+    return loss_by_oracle if isinstance(loss, types.BaseTuple) else loss_by_code
 
 
 @kernel

@@ -28,7 +28,7 @@ from regretless.learners.first_order.linear import (
 )
 from regretless.theory import bounds
 from regretless.theory.domains import Box, Competition, WholeSpace
-from regretless.theory.losses import EXPONENTIAL
+from regretless.theory.losses import EXPONENTIAL, Custom, Oracle
 
 # After WEIGHTS and GRADIENTS: gradients minus sigma times the weights they were taken at, and the root of the sum of
 # squared gradients.
@@ -45,7 +45,7 @@ class FTRLState(NamedTuple):
 class FTRLConstants(NamedTuple):
     """The numbers the kernel reads."""
 
-    loss: int
+    loss: int | Oracle
     alpha: float
     beta: float
     l1: float
@@ -106,7 +106,7 @@ class LinearizedFTRL(LinearLearner):
 
     def __init__(
         self,
-        loss: str = "logistic",
+        loss: str | Custom = "logistic",
         alpha: float = 0.15,
         beta: float = 1.0,
         l1: float = 0.0,

@@ -236,6 +236,131 @@ def ball_step(zeta: Array, beta: float, radius: float, out: Array) -> None:
 
 
 @kernel
+def curved_root(a: float, c: float, r: float) -> float:
+    """The v >= 0 with v + c v^r = a, for r >= 1: Newton's method, from above.
+
+    The start is at most twice the root, and the function is convex, so the iterates fall to it.
+    """
+    if a <= 0.0:
+        return 0.0
+    v = a if c <= 0.0 else min(a, math.exp((math.log(a) - math.log(c)) / r))
+    for _ in range(200):
+        below = c * math.exp((r - 1.0) * math.log(v)) if v > 0.0 else 0.0
+        step = (v + below * v - a) / (1.0 + r * below)
+        v -= step
+        if step <= 1e-16 * v:
+            break
+    return max(v, 0.0)
+
+
+@kernel
+def pnorm_shape(a: Array, log_c: float, r: float, w: Array) -> float:
+    """w_j with w^s + c w = a_j, s = 1/r, up to a common factor. Returns ln(|w|_p^(1-s) / |w|_2), p = 1 + s.
+
+    For c > 1 the factor is c: c w is at most a_j, where w itself would underflow.
+    """
+    c = math.exp(log_c)
+    factor = max(log_c, 0.0)
+    sum_p, square = 0.0, 0.0
+    for j in range(a.size):
+        v = curved_root(a[j], c, r)
+        if log_c > 0.0 and 2.0 * v < a[j]:
+            w[j] = a[j] - v
+        else:
+            w[j] = max(c, 1.0) * (v if r == 1.0 else v**r)
+        sum_p += w[j] * v
+        square += w[j] * w[j]
+    return (r - 1.0) / (r + 1.0) * (math.log(sum_p) - factor) - 0.5 * math.log(square) + factor
+
+
+@kernel
+def pnorm_ball(zeta: Array, beta: float, radius: float, out: Array) -> None:
+    """The step of the p-norm proxy (35) on the l2 ball, when the free step leaves it.
+
+    With a = |zeta| in units of its largest entry, the weights are -sign(zeta) radius w/|w|_2, where w^s + c w = a for
+    the multiplier c > 0 of the ball at which the gradient of V has the right size: beta |w|_p^(1-s)/|w|_2 is the radius
+    times the unit. Bisection on ln c; the root is unique because the step is.
+    """
+    M = zeta.size
+    r = max(1.0, math.log(M))
+    high = 0.0
+    for j in range(M):
+        high = max(high, abs(zeta[j]))
+    a = np.abs(zeta) / high
+    level = math.log(radius * (high / beta))
+    low, top = -40.0, 0.0
+    while top < 640.0 and pnorm_shape(a, top, r, out) < level:
+        low, top = top, 2.0 * top + 5.0
+    while low > -640.0 and pnorm_shape(a, low, r, out) > level:
+        low, top = 2.0 * low, low
+    if top >= 640.0:  # w^s is negligible: the direction of zeta
+        out[:] = a
+    else:
+        for _ in range(200):
+            middle = 0.5 * (low + top)
+            if not low < middle < top:
+                break
+            if pnorm_shape(a, middle, r, out) < level:
+                low = middle
+            else:
+                top = middle
+        pnorm_shape(a, low, r, out)
+    square = 0.0
+    for j in range(M):
+        square += out[j] * out[j]
+    scale = radius / math.sqrt(square)
+    for j in range(M):
+        out[j] *= -scale if zeta[j] > 0.0 else scale
+
+
+@kernel
+def pnorm_box(zeta: Array, beta: float, radius: float, out: Array) -> None:
+    """The step of the p-norm proxy (35) on the box, when the free step leaves it.
+
+    In units of the radius the weights are min(1, (a/k)^r), a = |zeta| in units of its largest entry, where k is
+    beta/(radius unit) times their |.|_p^(1-s). One weight is 1, which gives a bracket of k; bisection on ln k.
+    """
+    M = zeta.size
+    r = max(1.0, math.log(M))
+    high = 0.0
+    for j in range(M):
+        high = max(high, abs(zeta[j]))
+    base = math.log(max(beta / high / radius, TINY))
+    low, top = base, min(0.0, base + (r - 1.0) / (r + 1.0) * math.log(M))
+    for _ in range(200):
+        middle = 0.5 * (low + top)
+        if not low < middle < top:
+            break
+        sum_p = 0.0
+        for j in range(M):
+            a = abs(zeta[j]) / high
+            if a > 0.0:
+                sum_p += math.exp(min(0.0, (r + 1.0) * (math.log(a) - middle)))
+        if middle < base + (r - 1.0) / (r + 1.0) * math.log(sum_p):
+            low = middle
+        else:
+            top = middle
+    for j in range(M):
+        a = abs(zeta[j]) / high
+        size = radius * math.exp(min(0.0, r * (math.log(a) - low))) if a > 0.0 else 0.0
+        out[j] = -size if zeta[j] > 0.0 else size
+
+
+@kernel
+def pnorm_step(domain: int, zeta: Array, beta: float, lam: float, out: Array) -> None:
+    """The step of the p-norm proxy on the ball or box: the free step, if it stays inside."""
+    power_step(PNORM, WHOLE, zeta, beta, lam, out)
+    square, largest = 0.0, 0.0
+    for j in range(out.size):
+        square += (out[j] / lam) * (out[j] / lam)
+        largest = max(largest, abs(out[j]))
+    if domain == BALL and not square <= 1.0:  # the free step may overflow
+        pnorm_ball(zeta, max(beta, TINY), lam, out)
+    elif domain == BOX and not (largest <= lam and math.isfinite(square)):
+        pnorm_box(zeta, max(beta, TINY), lam, out)
+
+
+@kernel
 def mirror_step(proxy: int, domain: int, lam: float, zeta: Array, beta: float, out: Array) -> None:
     """out = argmin of zeta.theta + beta V(theta) over the set: the lazy scheme (11). `out` is not `zeta`."""
     if proxy == ENTROPY:
@@ -255,6 +380,8 @@ def mirror_step(proxy: int, domain: int, lam: float, zeta: Array, beta: float, o
         beta = max(beta, TINY)
         for j in range(zeta.size):
             out[j] = min(max(-zeta[j] / beta, -lam), lam)
+    elif proxy == PNORM and (domain == BALL or domain == BOX):
+        pnorm_step(domain, zeta, beta, lam, out)
     else:
         power_step(proxy, domain, zeta, beta, lam, out)
 

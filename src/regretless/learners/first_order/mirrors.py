@@ -21,6 +21,9 @@ For M >= 3 these are the p and s of the paper. Its s is 1.44 at M = 2, where the
 Euclidean there. (35) is printed with theta^p instead of \|theta\|^p, and its least value on the simplex is not 0: the
 bounds contain max V - min V.
 
+The p-norm is defined on every closed set. On the ball and the box of radius lam its step is the root of one equation,
+and max V - min V is M^((1-s)/(1+s)) / 2 and M^(2/(1+s)) / 2; alpha is the same.
+
 On the sub-simplex (theta >= 0, sum <= lam) and the octahedron (\|theta\|_1 <= lam) p-norm and power are the same
 formulas with C_0 = 0: their minimiser is 0, alpha is the same, max V - min V loses the subtracted power of M. The
 entropy has no slope at 0. There it is the entropy of the simplex that arises when a zero function, or every function
@@ -74,12 +77,11 @@ DOMAINS = {
 MIRRORS = {
     "euclidean": ("simplex", "subsimplex", "octahedron", "ball", "box", "whole"),
     "entropy": ("simplex", "subsimplex", "octahedron"),
-    "p-norm": ("simplex", "subsimplex", "octahedron", "whole"),
+    "p-norm": ("simplex", "subsimplex", "octahedron", "ball", "box", "whole"),
     "power": ("simplex", "subsimplex", "octahedron"),
 }
 _WHY_NOT = {
     "entropy": "it is defined for non-negative weights and their differences",
-    "p-norm": "it is for sets bounded in the l1 norm; on others the step has no simple form",
     "power": "it is for sets bounded in the l1 norm: elsewhere its curvature falls to 0 as the weights grow",
 }
 
@@ -196,8 +198,39 @@ curvature falls to 0 as the weights grow. Choose one of ('simplex', 'subsimplex'
         if self.proxy == "euclidean":
             return 0.5 * lam * lam * {"simplex": 1.0 - 1.0 / M, "box": float(M)}.get(self.domain, 1.0)
         if self.proxy == "p-norm":
-            return 0.5 * (1.0 - M ** (-2.0 * s / (1.0 + s)) if centred else 1.0)
+            wide = {"ball": M ** ((1.0 - s) / (1.0 + s)), "box": M ** (2.0 / (1.0 + s))}.get(self.domain, 1.0)
+            return 0.5 * (1.0 - M ** (-2.0 * s / (1.0 + s)) if centred else wide)
         return lam * lam / (s * (s + 1.0)) * (1.0 - M**-s if centred else 1.0)
+
+    def spread_from(self, theta: ArrayLike) -> float:
+        r"""An upper bound on :math:`D_V(\theta', \theta)` over the set: V* of the proxy whose minimiser is theta.
+
+        The divergence is convex in its first argument, so on sets with few vertices it is the largest at one of them.
+        On the ball and box the Euclidean one is exact, and for the p-norm the two parts are bounded separately.
+
+        >>> mirror = Mirror("entropy", "simplex", dimension=2)
+        >>> round(mirror.spread_from([0.25, 0.75]), 4)  # ln 4
+        1.3863
+        """
+        x = self._inside(theta)
+        M, lam = self.dimension, self.size
+        if self.domain == "whole":
+            return math.inf
+        if self.proxy == "euclidean" and self.domain == "ball":
+            return 0.5 * (lam + float(np.linalg.norm(x))) ** 2
+        if self.proxy == "euclidean" and self.domain == "box":
+            return 0.5 * float(np.sum((lam + np.abs(x)) ** 2))
+        slope, here = self.gradient(x), self.value(x)
+        highest = self.spread if self.domain in ("ball", "box") else self.value(lam * np.eye(1, M)[0])
+        farthest = {
+            "ball": lambda: lam * float(np.linalg.norm(slope)),
+            "box": lambda: lam * float(np.abs(slope).sum()),
+            "octahedron": lambda: lam * float(np.abs(slope).max()),
+        }.get(self.domain, lambda: -lam * float(slope.min()))()
+        at_corner = highest - here + farthest
+        if self.domain == "subsimplex":
+            at_corner = max(at_corner, self.value(np.zeros(M)) - here)
+        return max(0.0, at_corner + float(slope @ x))
 
     def start(self) -> Array:
         """The minimiser of V, where the bounds start. (`mda` allows any first weights; its Proposition 2 then fails.)

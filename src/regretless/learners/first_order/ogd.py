@@ -14,7 +14,14 @@ from regretless.core.rows import Entries
 from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
 from regretless.core.types import Array
-from regretless.learners.first_order.learner import LARGEST_MARGIN, LARGEST_ROW, LinearLearner, require_gradients_within
+from regretless.learners.first_order.learner import (
+    LARGEST_MARGIN,
+    LARGEST_ROW,
+    LinearLearner,
+    ball_of,
+    require_bounded_scores,
+    require_gradients_within,
+)
 from regretless.learners.first_order.linear import (
     FACTOR,
     FIRST_ORDER_TALLIES,
@@ -45,11 +52,16 @@ from regretless.learners.first_order.schedules import (
     InverseRootStep,
     ObservedRootStep,
     Schedule,
+    Sequence,
+    Table,
     rate,
+    rate_number,
 )
 from regretless.theory import bounds
-from regretless.theory.domains import Ball, Competition
-from regretless.theory.losses import EXPONENTIAL
+from regretless.theory.domains import Competition
+from regretless.theory.losses import EXPONENTIAL, Custom, Oracle
+
+LARGEST_FREE_STEP = 1e70  # without projection: squares of its moves do not overflow
 
 
 class OGDState(NamedTuple):
@@ -63,10 +75,10 @@ class OGDState(NamedTuple):
 class OGDConstants(NamedTuple):
     """The numbers the kernel reads, and the bound on the gradients."""
 
-    loss: int
-    radius: float
+    loss: int | Oracle
+    radius: float  # infinite: no ball
     schedule: int
-    number: float  # of the schedule
+    number: float | Table  # of the schedule
     gradient_bound: float  # infinite: none declared
 
 
@@ -80,15 +92,18 @@ class OGD(LinearLearner):
 
     **Guarantee.** Regret at most :math:`UG\sqrt{8n}` against every :math:`|u| \le U`, where G is the largest
     gradient ([notes]_, eq. 9; `regretless.bounds.online_gradient_descent`). G need not be known: the step that uses
-    the largest gradient so far has the same bound.
+    the largest gradient so far has the same bound. Without projection and with a constant step, regret at most
+    :math:`|u|^2/(2\eta) + \eta n G^2/2` against every u (`regretless.bounds.gradient_descent`).
 
     Parameters
     ----------
     loss : for two classes "logistic", "logit" (base 2), "hinge" or "exponential"; for regression "squared", "absolute"
-        or "linear".
-    radius : U, the largest norm of the comparators. No intercept is added: append a constant column.
+        or "linear"; or a loss of your own (`regretless.losses.Custom`). With "linear" you may bring your own gradients:
+        see `learn_gradient`.
+    radius : U, the largest norm of the comparators; None means no projection, for a loss with bounded slopes and a
+        given step. No intercept is added: append a constant column.
     step : "theory" (above), "adagrad-norm" (:math:`\sqrt2\,U/\sqrt{\sum|g|^2}`), a number (a constant step), or a
-        schedule from `regretless.learners.first_order.schedules`.
+        schedule from `regretless.learners.first_order.schedules`, where `Sequence` is any function of t, or an array.
     gradient_bound : G of the "theory" step; None uses the largest gradient so far.
     multiclass : the loss for more than two classes: "softmax" or "hinge".
 
@@ -96,6 +111,7 @@ class OGD(LinearLearner):
     ----------
     classes_ : the labels, in the order of the columns of forecasts.
     coef_ : the weights, (1, d) for two classes or regression, (K, d) for more.
+    weights_ : the same weights, at which the next gradient is taken; (d,) for two classes or regression.
     state_ : `table`, `size` and `tally`.
 
     Examples
@@ -122,8 +138,8 @@ class OGD(LinearLearner):
 
     def __init__(
         self,
-        loss: str = "logistic",
-        radius: float = 10.0,
+        loss: str | Custom = "logistic",
+        radius: float | None = 10.0,
         step: str | float | Schedule = "theory",
         gradient_bound: float | None = None,
         multiclass: str = "softmax",
@@ -140,20 +156,35 @@ class OGD(LinearLearner):
         return {"OGD": cls(radius=size), "OGD, adagrad-norm": cls(radius=size, step="adagrad-norm")}
 
     def _prepare(self, n_features: int, n_classes: int) -> OGDConstants:
-        radius = validate.positive("radius", self.radius)
+        loss = self._chosen_loss(n_classes)
+        radius = math.inf
+        if self.radius is None:
+            require_bounded_scores(loss, "Give a radius.")
+        else:
+            radius = validate.positive("radius", self.radius)
         G = math.inf if self.gradient_bound is None else validate.positive("gradient_bound", self.gradient_bound)
         schedule = self._schedule(radius, G)
-        return OGDConstants(self._chosen_loss(n_classes).code, radius, schedule.code, schedule.number, G)
+        return OGDConstants(loss.code, radius, schedule.code, schedule.number, G)
 
     def _schedule(self, radius: float, G: float) -> Schedule:
         if isinstance(self.step, Schedule) and not isinstance(self.step, AdaGrad):
+            if math.isinf(radius):
+                _require_free_step(self.step)
             return self.step
+        if math.isinf(radius) and self.step in ("theory", "adagrad-norm"):
+            raise ValueError(
+                f"step={self.step!r} is for a ball, and radius=None: give a number, or a schedule. (The bound for "
+                "comparators of norm B and gradients of norm G is smallest for the step B / (G sqrt(n)).)"
+            )
         if self.step == "theory":
             return ObservedRootStep.of_ball(radius) if math.isinf(G) else InverseRootStep.of_ball(radius, G)
         if self.step == "adagrad-norm":
             return AdaGradNorm.of_diameter(2 * radius)
         if isinstance(self.step, int | float):
-            return ConstantStep(validate.positive("step", self.step))
+            constant = ConstantStep(validate.positive("step", self.step))
+            if math.isinf(radius):
+                _require_free_step(constant)
+            return constant
         raise ValueError(
             f'step={self.step!r}: give "theory", "adagrad-norm", a number, or a schedule with one step for all '
             "weights. (For one step per weight use LinearizedFTRL.)"
@@ -180,15 +211,31 @@ class OGD(LinearLearner):
 
     @property
     def competes_with(self) -> Competition:
-        """The best weights in the ball, under the loss."""
-        return Competition(self._loss_name, Ball(self._in_play.radius))
+        """The best weights in the ball (or all), under the loss."""
+        return Competition(self._loss_name, ball_of(self._in_play.radius or math.inf))
 
-    def regret_bound(self, n: int | None = None) -> float:
-        """Eq. (9), with G the largest gradient so far (or `gradient_bound`)."""
+    def regret_bound(self, n: int | None = None, comparator_norm: float | None = None) -> float:
+        """Eq. (9), with G the largest gradient so far (or `gradient_bound`).
+
+        Without projection the bound needs `comparator_norm`, and a constant step.
+        """
         n = self._rounds(n)
         c, tally = self._constants, self.state_.tally
+        norm = math.inf
+        if comparator_norm is not None:
+            norm = validate.comparator_norm(comparator_norm, self.competes_with.domain, c.radius, NoBound)
         require_gradients_within(tally[LARGEST], c.gradient_bound)
         G = float(tally[LARGEST]) if math.isinf(c.gradient_bound) else c.gradient_bound
+        if math.isinf(c.radius):
+            if c.schedule != CONSTANT or isinstance(c.number, Table) or math.isinf(norm):
+                raise NoBound(
+                    "without projection the theorem needs a constant step, and the norm of the comparators: give "
+                    "comparator_norm, or use regret_certificate(norm), which holds for every step."
+                )
+            return bounds.gradient_descent(n, comparator_norm=norm, gradient_bound=G, step=c.number)
+        if isinstance(c.number, Table):
+            rates = self.params_["step"].rates(n)
+            return bounds.descending_steps(steps=rates, diameter=2 * c.radius, gradient_bound=G)
         if c.schedule == OBSERVED_ROOT:
             return bounds.online_gradient_descent(n, radius=c.radius, gradient_bound=G, step=c.number / G if G else 1.0)
         if c.schedule == INVERSE_ROOT:
@@ -207,7 +254,19 @@ class OGD(LinearLearner):
         )
 
     def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
+        number = self._constants.number
+        if type(number) is Table:
+            n = int(self.state_.tally[ROWS]) + int(np.count_nonzero(weight))
+            self._constants = self._constants._replace(number=self.params_["step"].covering(number, n))
         run(self.state_, rows, Y, weight, self._constants, out)
+
+
+def _require_free_step(schedule: Schedule) -> None:
+    """Refuse a schedule without projection whose steps depend on a ball, or overflow."""
+    if isinstance(schedule, ObservedRootStep | AdaGradNorm):
+        raise ValueError(f"step={schedule!r} is for a ball, and radius=None: give a number, or another schedule.")
+    if not isinstance(schedule, Sequence) and schedule.step(1) > LARGEST_FREE_STEP:
+        raise ValueError(f"step={schedule!r} must be at most {LARGEST_FREE_STEP:.0e} without projection.")
 
 
 @kernel
@@ -229,6 +288,7 @@ def run(state: OGDState, rows: Entries, Y: Array, weight: Array, constants: OGDC
         gradient = weight[t] * math.sqrt(product(s, s) * square)
         count(tally, weight[t], loss, weight[t] * product(s, z), square, gradient)
         move(gradients, indices, data, first, last, weight[t], s)
-        eta = rate(c.schedule, c.number, tally[ROWS], tally[LARGEST], tally[SQUARES])
+        number = rate_number(c.number, tally[ROWS])
+        eta = rate(c.schedule, number, tally[ROWS], tally[LARGEST], tally[SQUARES])
         descend(w, size, indices, data, Row(first, last, square), z, s, Step(1.0, eta * weight[t], c.radius))
         recount(w, size, tally, c.radius)

@@ -29,7 +29,7 @@ from regretless.learners.first_order.linear import (
 )
 from regretless.theory import bounds
 from regretless.theory.domains import Competition, WholeSpace
-from regretless.theory.losses import rival
+from regretless.theory.losses import LOSSES, rival
 
 
 class PerceptronState(NamedTuple):
@@ -96,7 +96,7 @@ class Perceptron(LinearLearner):
         return {"Perceptron": cls()}
 
     def _prepare(self, n_features: int, n_classes: int) -> PerceptronConstants:
-        return PerceptronConstants(self._chosen_loss(n_classes).code)
+        return PerceptronConstants(LOSSES[self._chosen_loss(n_classes).name].code)
 
     def _start(self, n_features: int, n_classes: int) -> PerceptronState:
         return PerceptronState(np.zeros((n_features, 1, self._n_scores)), np.zeros(FIRST_ORDER_TALLIES))

@@ -6,17 +6,23 @@ last weights with the rate :math:`\gamma_t / \beta_t`. Multiplying both by one n
 to Remark 4 of `mda`).
 
 Users pass the frozen dataclasses; the kernels read their `code` and `number`. Where a step depends on the gradients so
-far, `rate` reads them from the learner's tally; AdaGrad, with one step per coordinate, has its own kernel.
+far, `rate` reads them from the learner's tally; AdaGrad, with one step per coordinate, has its own kernel. `Sequence`
+has any steps and temperatures: it is a constant step to the kernels, which read this round's number from a `Table`.
+They choose between number and table when they are compiled.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from regretless.core.jit import inlined_kernel, kernel
+import numpy as np
+from numba import types
+
+from regretless.core.jit import chosen_by_type, inlined_kernel, kernel
 from regretless.core.stored import Recipe
 from regretless.core.types import Array
 from regretless.core.validate import positive
@@ -25,6 +31,14 @@ from regretless.learners.first_order.mirrors import Mirror
 LARGEST_STEP = 1e150  # its square is a number
 
 CONSTANT, INVERSE_ROOT, INVERSE_TIME, GROWING, HORIZON, OBSERVED_ROOT, ADAGRAD_NORM, ADAGRAD = range(8)
+FIRST_ROWS = 64  # of a table, which then doubles
+
+
+class Table(NamedTuple):
+    """The first steps and temperatures of a `Sequence`."""
+
+    steps: Array  # gamma_1, gamma_2, ...
+    temperatures: Array  # beta_0, beta_1, ...
 
 
 @inlined_kernel
@@ -61,6 +75,44 @@ def rate(code: int, number: float, t: int, largest: float, squares: float) -> fl
     if code == ADAGRAD_NORM:
         return number / math.sqrt(squares) if squares > 0.0 else 0.0
     return step(code, number, t) / temperature(code, number, t)
+
+
+def step_number(number: float | Table, t: int) -> float:
+    """The number of `step`: that of the schedule, or of a table gamma_t."""
+    return float(number.steps[int(t) - 1]) if isinstance(number, Table) else number
+
+
+def rate_number(number: float | Table, t: int) -> float:
+    """The number of `rate`: that of the schedule, or of a table gamma_t / beta_t."""
+    return float(number.steps[int(t) - 1] / number.temperatures[int(t)]) if isinstance(number, Table) else number
+
+
+def temperature_of(code: int, number: float | Table, t: int) -> float:
+    """beta_t of the schedule, or of a table."""
+    return float(number.temperatures[int(t)]) if isinstance(number, Table) else temperature(code, number, t)
+
+
+@chosen_by_type(step_number)
+def _step_number(number: Any, t: Any) -> Callable[..., float]:
+    return (lambda number, t: number.steps[int(t) - 1]) if _is_table(number) else (lambda number, t: number)
+
+
+@chosen_by_type(rate_number)
+def _rate_number(number: Any, t: Any) -> Callable[..., float]:
+    if _is_table(number):
+        return lambda number, t: number.steps[int(t) - 1] / number.temperatures[int(t)]
+    return lambda number, t: number
+
+
+@chosen_by_type(temperature_of)
+def _temperature_of(code: Any, number: Any, t: Any) -> Callable[..., float]:
+    if _is_table(number):
+        return lambda code, number, t: number.temperatures[int(t)]
+    return lambda code, number, t: temperature(code, number, t)
+
+
+def _is_table(number: Any) -> bool:
+    return isinstance(number, types.BaseTuple)
 
 
 @kernel
@@ -196,9 +248,9 @@ class GrowingTemperature(Schedule):
         positive("beta", self.beta)
 
     @classmethod
-    def of(cls, mirror: Mirror, gradient: float) -> GrowingTemperature:
-        """The beta_0 of the bound, for gradients of dual norm at most `gradient`."""
-        return cls(_best_temperature(mirror, gradient, 1.0))
+    def of(cls, mirror: Mirror, gradient: float, spread: float | None = None) -> GrowingTemperature:
+        """The beta_0 of the bound, for gradients of dual norm at most `gradient` (and V* = `spread`, from a start)."""
+        return cls(_best_temperature(mirror, gradient, 1.0, spread))
 
     @property
     def number(self) -> float:
@@ -231,9 +283,9 @@ class KnownHorizon(Schedule):
         positive("horizon", self.horizon)
 
     @classmethod
-    def of(cls, mirror: Mirror, gradient: float, horizon: int) -> KnownHorizon:
-        """The beta of the bound, for gradients of dual norm at most `gradient`."""
-        return cls(_best_temperature(mirror, gradient, 2.0), horizon)
+    def of(cls, mirror: Mirror, gradient: float, horizon: int, spread: float | None = None) -> KnownHorizon:
+        """The beta of the bound, for gradients of dual norm at most `gradient` (and V* = `spread`, from a start)."""
+        return cls(_best_temperature(mirror, gradient, 2.0, spread), horizon)
 
     @property
     def number(self) -> float:
@@ -241,15 +293,16 @@ class KnownHorizon(Schedule):
         return self.beta * math.sqrt(self.horizon)
 
 
-def _best_temperature(mirror: Mirror, gradient: float, factor: float) -> float:
+def _best_temperature(mirror: Mirror, gradient: float, factor: float, spread: float | None) -> float:
     positive("gradient", gradient)
-    if math.isinf(mirror.spread):
+    V = mirror.spread if spread is None else spread
+    if math.isinf(V):
         raise ValueError(
             f"proxy={mirror.proxy!r} on domain={mirror.domain!r} is unbounded, so no temperature is best: give beta."
         )
-    if mirror.spread == 0.0:  # one weight on the simplex: there is nothing to choose
+    if V == 0.0:  # one weight on the simplex: there is nothing to choose
         return gradient
-    return gradient / math.sqrt(factor * mirror.strong_convexity * mirror.spread)
+    return gradient / math.sqrt(factor * mirror.strong_convexity * V)
 
 
 @dataclass(frozen=True)
@@ -337,3 +390,112 @@ class AdaGrad(Schedule):
     def number(self) -> float:
         """Eta."""
         return self.eta
+
+
+@dataclass(frozen=True)
+class Sequence(Schedule):
+    r"""Any steps and temperatures: eqs. (11), (25) and (26) of `mda`.
+
+    Each is a function of t, or an array: gamma_1, gamma_2, ... and beta_0, beta_1, .... All must be positive. An array
+    must be as long as the stream, and one longer for temperatures and for the steps of an average. Model files can
+    store arrays, not functions.
+
+    **Guarantee.** The lazy scheme with non-decreasing temperatures, on gradients of dual norm at most L: with
+    averaging, excess risk at most :math:`\bigl(\beta_t V^* + \frac{L^2}{2\alpha} \sum_{i \le t}
+    \gamma_i^2/\beta_{i-1}\bigr) / \sum_{i \le t} \gamma_i`, (26); without it and with constant steps, regret at most
+    t times that. The eager Euclidean scheme on a set of diameter D with non-increasing :math:`\eta_t =
+    \gamma_t/\beta_t`: regret at most :math:`D^2/(2\eta_n) + \frac{L^2}{2} \sum_t \eta_t` (`ogd-notes`, eq. 8). Other
+    sequences run, and have a certificate only.
+
+    >>> Sequence(steps=lambda t: t**-0.25).step(16)
+    0.5
+    >>> Sequence(temperatures=[1.0, 1.5, 2.0]).temperature(2)
+    2.0
+    """
+
+    steps: Callable[[int], float] | tuple[float, ...] | None = None
+    temperatures: Callable[[int], float] | tuple[float, ...] | None = None
+    code: ClassVar[int] = CONSTANT
+
+    def __post_init__(self) -> None:
+        if self.steps is None and self.temperatures is None:
+            raise ValueError("Sequence(): give steps, temperatures, or both.")
+        for name in ("steps", "temperatures"):
+            given = getattr(self, name)
+            if given is None or callable(given):
+                continue
+            try:
+                numbers = np.asarray(given, dtype=np.float64)
+            except (TypeError, ValueError):
+                numbers = np.empty(0)
+            if numbers.ndim != 1 or numbers.size == 0:
+                raise ValueError(f"Sequence({name}={given!r}): give a function of t, or an array of numbers.")
+            first = 1 if name == "steps" else 0
+            for t, number in enumerate(numbers.tolist(), first):
+                _positive_at(name, t, number)
+            object.__setattr__(self, name, tuple(numbers.tolist()))
+
+    @property
+    def number(self) -> Table:  # type: ignore[override]
+        """The table, as long as the arrays, or for the first rounds."""
+        lengths = [len(each) for each in (self.steps, self.temperatures) if isinstance(each, tuple)]
+        return self.table(min(lengths, default=FIRST_ROWS))
+
+    def table(self, n: int) -> Table:
+        """gamma_1..gamma_n, and beta_0..beta_n as far as they are given."""
+        return Table(self._numbers("steps", 1, n), self._numbers("temperatures", 0, n))
+
+    def _numbers(self, name: str, first: int, last: int) -> Array:
+        given = getattr(self, name)
+        if given is None:
+            return np.ones(last - first + 1)
+        if isinstance(given, tuple):
+            return np.array(given[: last - first + 1])
+        return np.array([_positive_at(name, t, given(t)) for t in range(first, last + 1)])
+
+    def rates(self, n: int) -> Array:
+        """gamma_t / beta_t for t = 1..n: the steps of the eager scheme."""
+        table = self.covering(self.table(n), n)
+        return table.steps[:n] / table.temperatures[1 : n + 1]
+
+    def covering(self, table: Table, n: int, ahead: int = 0) -> Table:
+        """A table with gamma_1..gamma_(n + ahead) and beta_0..beta_n, twice as long where the old one was too short."""
+        if min(table.steps.size, table.temperatures.size - 1) < n + ahead:
+            table = self.table(max(n + ahead, 2 * FIRST_ROWS, 2 * table.steps.size))
+        for name, last, needed in (
+            ("steps", table.steps.size, n + ahead),
+            ("temperatures", table.temperatures.size - 1, n),
+        ):
+            if last < needed:
+                raise ValueError(
+                    f"Sequence: {name} is given up to t = {last}, and t = {needed} is needed: pass a longer array, or "
+                    "a function of t. These rows were not learned."
+                )
+        return table
+
+    def step(self, t: int) -> float:
+        """gamma_t, for t = 1, 2, ..."""
+        return self._at("steps", t, 1)
+
+    def temperature(self, t: int) -> float:
+        """beta_t, for t = 0, 1, 2, ..."""
+        return self._at("temperatures", t, 0)
+
+    def _at(self, name: str, t: int, first: int) -> float:
+        given = getattr(self, name)
+        if given is None:
+            return 1.0
+        return _positive_at(name, t, given(t) if callable(given) else given[t - first])
+
+
+def _positive_at(name: str, t: int, number: Any) -> float:
+    """The number of round t, if it is positive and within the range of a step."""
+    try:
+        found = float(number)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not 0.0 < found <= LARGEST_STEP:
+        raise ValueError(
+            f"Sequence: {name} at t = {t} is {number!r}; it must be a number > 0, at most {LARGEST_STEP:.0e}."
+        )
+    return found

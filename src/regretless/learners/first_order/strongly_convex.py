@@ -41,7 +41,7 @@ from regretless.learners.first_order.linear import (
 )
 from regretless.theory import bounds
 from regretless.theory.domains import Competition
-from regretless.theory.losses import EXPONENTIAL
+from regretless.theory.losses import EXPONENTIAL, Custom, Oracle
 
 PENALTY = FIRST_ORDER_TALLIES  # one more sum than the other learners have: the regularization paid
 
@@ -57,7 +57,7 @@ class StronglyConvexState(NamedTuple):
 class StronglyConvexConstants(NamedTuple):
     """The numbers the kernel reads."""
 
-    loss: int
+    loss: int | Oracle
     regularization: float
     curvature: float  # sigma of the loss and its regularization
     radius: float  # infinite: no ball
@@ -117,7 +117,7 @@ class StronglyConvexOGD(LinearLearner):
 
     def __init__(
         self,
-        loss: str = "hinge",
+        loss: str | Custom = "hinge",
         regularization: float = 0.01,
         sigma: float = 0.0,
         radius: float | None = None,

@@ -14,17 +14,21 @@ from regretless.core.jit import kernel
 from regretless.core.links import softmax
 from regretless.core.tally import EXCESS, LOSS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
-from regretless.learners.first_order.learner import ball_of
+from regretless.learners.first_order.learner import LARGEST_ROW, ScoringLearner, ball_of
 from regretless.learners.first_order.linear import loss_and_slope, publish
 from regretless.learners.refitting.remembering import RememberingClassifier
 from regretless.learners.second_order.algebra import backward, dot, forward, norm
-from regretless.theory import bounds
-from regretless.theory.domains import Competition
-from regretless.theory.losses import LOGISTIC, SOFTMAX
+from regretless.theory import bounds, losses
+from regretless.theory.domains import Ball, Box, Competition, Domain, WholeSpace
+from regretless.theory.hindsight.problem import Game
+from regretless.theory.losses import LOGISTIC, SOFTMAX, Custom, Loss, Oracle
 
 MOST_SCALE = 1e12  # of weight |x|^2 / regularization
 GAP = TALLIES  # one more number than other learners have: how far the last refit may be above the minimum
 CLOSE = 1e-6  # a Newton step that moves no score by more leaves an error of its square
+SET_GAP = 1e-13  # the gap of refits by `Game`, relative to the loss if that is above 1
+LOSSES = ("log", "logit", "hinge", "squared", "absolute", "linear")
+REFUSED = ("exponential", "softmax", "multiclass hinge")  # it may overflow on the next row; see "log" and "hinge"
 MOST_STEPS = 200  # only needed for rows so large that certificates are refused
 
 
@@ -39,33 +43,40 @@ class FTRLState(NamedTuple):
 
 
 class FTRLConstants(NamedTuple):
-    """The numbers the kernels read."""
+    """The numbers the kernels read, and the set."""
 
+    loss: int | Oracle
     regularization: float
     radius: float  # infinite: no ball
+    domain: Domain
+    newton: bool  # whether the refits are `refit`, for the log loss on a ball or without a set
 
 
-class FTRL(RememberingClassifier):
+class FTRL(RememberingClassifier, ScoringLearner):
     r"""Follow the regularized leader: forecast with the best regularized weights of all rows so far.
 
-    .. math:: w_t = \arg\min_w F_{t-1}(w), \qquad F_t(w) = \sum_{s \le t} \ell_s(w) + \lambda |w|^2
+    .. math:: w_t = \arg\min_{w \in W} F_{t-1}(w), \qquad F_t(w) = \sum_{s \le t} \ell_s(w) + \lambda |w|^2
 
-    with the true log losses, for two classes (w are the weights of the margin) or more (one row per class). After every
-    row Newton's method starts from the last leader and iterates until the scores are correct to 1e-12. The learner is
-    proper: it chooses the weights before it sees the row. On the stream of [Hazan]_ its regret therefore grows like a
-    power of n, while that of `AIOLI` is logarithmic. The cost per row is proportional to the number of distinct rows
-    so far; equal rows with the same label are merged.
+    with the true losses, for two classes (w are the weights of the margin), more (one row per class) or regression. For
+    the log loss without a set or on a ball, Newton's method starts from the last leader after every row and iterates
+    until the scores are correct to 1e-12. Other losses and sets are solved as in `best_in_hindsight`, to a proved gap.
+    The learner is proper: it chooses the weights before it sees the row. On the stream of [Hazan]_ its regret therefore
+    grows like a power of n, while that of `AIOLI` is logarithmic. The cost per row is proportional to the number of
+    distinct rows so far; equal rows with the same label are merged.
 
-    **Guarantee.** For every u (in the ball, if there is one) regret at most
-    :math:`\lambda|u|^2 + \sum_t |g_t|^2/(4\lambda) \le \lambda|u|^2 + nG^2/(4\lambda)`, G = R for two classes and
-    :math:`\sqrt2 R` for more, R the largest :math:`|x|` (`regretless.bounds.ftrl`). The best value,
-    :math:`|u|G\sqrt n`, is at :math:`\lambda = G\sqrt n/(2|u|)`.
+    **Guarantee.** For every u (of the set) regret at most
+    :math:`\lambda|u|^2 + \sum_t |g_t|^2/(4\lambda) \le \lambda|u|^2 + nG^2/(4\lambda)`, G the largest slope times R,
+    the largest :math:`|x|` (`regretless.bounds.ftrl`). The largest slope of the log loss is 1 for two classes and
+    :math:`\sqrt2` for more, that of the hinge and absolute loss 1, and that of the squared loss is bounded on a bounded
+    set. The best value, :math:`|u|G\sqrt n`, is at :math:`\lambda = G\sqrt n/(2|u|)`.
 
     Parameters
     ----------
-    loss : "log", the log loss of probabilities.
+    loss : "log", the log loss of probabilities, or "logit" or "hinge" for classification; "squared", "absolute" or
+        "linear" for regression; or a `regretless.losses.Custom` with a `curvature`.
     regularization : lambda, the coefficient of :math:`|w|^2`. No intercept is added: append a constant column.
     radius : the radius of a ball that contains the leader; None means no ball.
+    domain : a set of `regretless.domains` that contains the leader, in place of `radius`.
 
     Attributes
     ----------
@@ -89,36 +100,74 @@ class FTRL(RememberingClassifier):
     References
     ----------
     .. [Hazan] Hazan, Koren and Levy (2014), key `hazan2014` of REFERENCES.bib; the comparison is that of section 5 of
-       key `aioli`, the bound is in key `ftrl-survey`.
+       key `aioli`, the bound is in key `ftrl-survey`, and the regularized risk minimiser in key `ogd-notes`.
     """
 
     state_: FTRLState
     _constants: FTRLConstants
 
-    def __init__(self, loss: str = "log", regularization: float = 1.0, radius: float | None = None) -> None:
+    def __init__(
+        self,
+        loss: str | Custom = "log",
+        regularization: float = 1.0,
+        radius: float | None = None,
+        domain: Domain | None = None,
+    ) -> None:
         self.loss = loss
         self.regularization = regularization
         self.radius = radius
+        self.domain = domain
+
+    @property
+    def _loss_name(self) -> str:
+        return "logistic" if self.loss == "log" and "_constants" not in self.__dict__ else super()._loss_name
+
+    def _chosen_loss(self, n_classes: int) -> Loss | Custom:
+        if self.loss == "log":
+            return losses.loss("softmax" if n_classes > 2 else "logistic")
+        chosen = losses.loss(self.loss) if isinstance(self.loss, Custom) or self.loss not in REFUSED else None
+        if chosen is None or chosen.kind == "multiclass":
+            raise ValueError(
+                f"loss={self.loss!r}: FTRL supports {LOSSES}, and losses.Custom with a curvature. "
+                "OGD and MirrorDescent support other losses."
+            )
+        if isinstance(chosen, Custom) and chosen.curvature is None:
+            raise ValueError(
+                f"the loss {chosen.name!r} has no curvature: FTRL refits with second derivatives. Give "
+                "Custom(..., curvature=...), or use OGD, MirrorDescent or LinearizedFTRL, which need slopes only."
+            )
+        if n_classes > 2 and chosen.name != "hinge":
+            raise ValueError(f'loss={self.loss!r} is for two classes, and there are {n_classes}: use "log" or "hinge".')
+        return losses.loss("multiclass hinge") if n_classes > 2 else chosen
+
+    def _chosen_domain(self) -> Domain:
+        if self.domain is None:
+            return ball_of(math.inf if self.radius is None else validate.positive("radius", self.radius))
+        if self.radius is not None:
+            raise ValueError(f"radius={self.radius!r} and domain={self.domain!r}: give one of them.")
+        if not isinstance(self.domain, Domain):
+            raise ValueError(f"domain={self.domain!r}: give a set of regretless.domains, or None.")
+        return self.domain
 
     def _prepare(self, n_features: int, n_classes: int) -> FTRLConstants:
-        if self.loss != "log":
-            raise ValueError(f'loss={self.loss!r}: FTRL supports only the log loss. Use "log".')
-        return FTRLConstants(
-            validate.positive("regularization", self.regularization),
-            math.inf if self.radius is None else validate.positive("radius", self.radius),
-        )
+        loss, domain = self._chosen_loss(n_classes), self._chosen_domain()
+        lam = validate.positive("regularization", self.regularization)
+        radius = domain.radius if isinstance(domain, Ball) else math.inf
+        newton = loss.name in ("logistic", "softmax") and isinstance(domain, Ball | WholeSpace)
+        return FTRLConstants(loss.code, lam, radius, domain, newton)
 
     def _start(self, n_features: int, n_classes: int) -> FTRLState:
+        origin = np.zeros((n_classes, n_features) if n_classes > 2 else n_features)
         return FTRLState(
             X=np.empty((0, n_features)),
             Y=np.empty((0, n_classes)),
             weight=np.empty(0),
-            w=np.zeros(n_features if n_classes == 2 else (n_classes, n_features)),
+            w=self._constants.domain.project(origin),
             tally=np.zeros(TALLIES + 1),
         )
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
-        return n_features * (1 if n_classes == 2 else n_classes)
+        return n_features * (n_classes if n_classes > 2 else 1)
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -127,31 +176,45 @@ class FTRL(RememberingClassifier):
         state_checks.require(domain.contains(self.state_.w, state_checks.ROUNDING), f"w is not in {domain}")
         state_checks.within("tally, the gap", self.state_.tally[GAP], 0.0, math.inf)
 
+    def _check_labels(self, Y: Array) -> None:
+        if self._regresses:
+            validate.numbers(Y[:, 0], LARGEST_ROW)
+        else:
+            super()._check_labels(Y)
+
     def _limits(self) -> tuple[float, float]:
         return math.inf, validate.reach(self._constants.regularization)
 
     @property
     def competes_with(self) -> Competition:
-        """All weights (or those of the ball), under the log loss."""
-        loss = "softmax" if hasattr(self, "classes_") and self._n_classes > 2 else "logistic"
-        return Competition(loss, ball_of(self._in_play.radius or math.inf))
+        """All weights (or those of the set), under the loss."""
+        begun = "_constants" in self.__dict__
+        return Competition(self._loss_name, self._constants.domain if begun else self._chosen_domain())
+
+    @property
+    def _largest_norm(self) -> float:
+        """The largest norm of the comparators; infinite without a set."""
+        domain = self._constants.domain
+        if isinstance(domain, Box):
+            return domain.diameter(self.state_.w.size) / 2
+        return domain.largest_norm(len(np.atleast_2d(self.state_.w)))
 
     def _norm(self, comparator_norm: float | None, refusal: type[ValueError]) -> float:
         """The norm of the comparator, after checking that a certificate or bound exists for it."""
         check_is_fitted(self, "state_")
-        c = self._constants
+        c, largest = self._constants, self._largest_norm
         scale = float(self.state_.tally[SCALE]) / c.regularization
         if scale > MOST_SCALE:
             raise refusal(
                 f"weight |x|^2 / regularization reached {scale:.2g}, and beyond {MOST_SCALE:.0e} rounding in the "
                 "refits may exceed the bound. Scale the features, for example to unit variance."
             )
-        if comparator_norm is None and math.isinf(c.radius):
+        if comparator_norm is None and math.isinf(largest):
             raise refusal(
                 "this learner competes with all linear predictors, and its regret grows with their norm: give "
                 "comparator_norm."
             )
-        return validate.comparator_norm(comparator_norm, self.competes_with.domain, c.radius, refusal)
+        return validate.comparator_norm(comparator_norm, c.domain, largest, refusal)
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:
         r"""An upper bound on the regret against every comparator of the given norm (default: all of the ball).
@@ -168,27 +231,60 @@ class FTRL(RememberingClassifier):
         size = self._norm(comparator_norm, NoBound)
         tally = self.state_.tally
         require_unit_weights(tally)
-        slope = 1.0 if self._n_classes == 2 else math.sqrt(2.0)  # |p - y| at most
         return bounds.ftrl(
             int(tally[ROWS]) if n is None else n,
             comparator_norm=size,
-            gradient_bound=slope * float(tally[WIDEST]),
+            gradient_bound=self._largest_slope() * float(tally[WIDEST]),
             regularization=self._constants.regularization,
         )
+
+    def _largest_slope(self) -> float:
+        """A bound on the slopes of the loss at the leaders, for the rows and targets so far."""
+        loss, name = self._custom_loss, self._loss_name
+        if loss is not None:
+            if loss.slope_bound is None:
+                raise NoBound(f"the theorem needs a bound on the slopes of {name!r}: Custom(..., slope_bound=...).")
+            return loss.slope_bound
+        if name in ("softmax", "multiclass hinge"):
+            return math.sqrt(2.0)  # |p - y| at most
+        targets = float(np.abs(self.state_.Y).max(initial=0.0))
+        if name == "linear":
+            return targets
+        if name == "squared":
+            reach = self._largest_norm * float(self.state_.tally[WIDEST])
+            if math.isinf(reach):
+                raise NoBound(
+                    "the slopes of the squared loss are bounded only on a bounded set: give radius or domain, or use "
+                    "regret_certificate(norm)."
+                )
+            return 2.0 * (reach + targets)
+        return 1.0 / math.log(2.0) if name == "logit" else 1.0
+
+    def _refit(self, W: Array) -> tuple[float, float]:
+        """Move W to the leader. Returns F there, and a bound on how far that is above the minimum."""
+        state, c = self.state_, self._constants
+        if c.newton:
+            return refit(state.X, state.Y, state.weight, W, c.regularization, c.radius)
+        loss = self._custom_loss or losses.loss(self._loss_name)
+        y = state.Y[:, 0] if self._regresses else state.Y
+        problem = Game(state.X, y, state.weight, loss, c.domain, c.regularization)
+        found = problem.solve(len(state.X), SET_GAP, state.w)
+        W[...] = found.w
+        return found.loss, found.gap
 
     def _forecast_row(self, x: Array, out: Array) -> None:
         forecast(np.atleast_2d(self.state_.w), x, out)
 
     def _learn_row(self, x: Array, y: Array, weight: float, forecast: Array) -> None:
-        state, c = self.state_, self._constants
+        state = self.state_
         W = np.atleast_2d(state.w)
-        loss = weight * loss_of(W, x, y)
+        loss = weight * loss_of(self._constants.loss, W, x, y)
         same = find(state.X, state.Y, x, y)
         if same < 0:
             self._remember(x, y, weight)
         else:
             state.weight[same] += weight
-        total, gap = refit(self.state_.X, self.state_.Y, self.state_.weight, W, c.regularization, c.radius)
+        total, gap = self._refit(W)
         record(state.tally, weight, loss, 0.0, norm(x))
         # not as a sum of the gains of refits: each would add the rounding of all the rows
         state.tally[EXCESS] = state.tally[LOSS] - total
@@ -211,12 +307,12 @@ def forecast(W: Array, x: Array, out: Array) -> None:
 
 
 @kernel
-def loss_of(W: Array, x: Array, y: Array) -> float:
-    """The log loss of weights on a row."""
+def loss_of(loss: int | Oracle, W: Array, x: Array, y: Array) -> float:
+    """The loss of weights on a row."""
     r = W.shape[0]
     z, s, scratch = np.empty(r), np.empty(r), np.empty(r)
     scores(W, x, z)
-    return loss_and_slope(LOGISTIC if r == 1 else SOFTMAX, z, y, s, scratch)
+    return loss_and_slope(loss, z, y, s, scratch)
 
 
 @kernel

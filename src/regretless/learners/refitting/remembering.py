@@ -33,11 +33,15 @@ class RememberingClassifier(OnlineClassifier):
         )
         if len(state.X):
             self._check_rows(validate.writable(state.X), ONE)
-            validate.label_distributions(state.Y, self._n_classes)
+            self._check_labels(state.Y)
             most = rows * validate.HEAVIEST if state.tally[UNEVEN] else rows
             state_checks.require(
                 np.all((state.weight > 0.0) & (state.weight <= most)), "weight is not that of rows learned"
             )
+
+    def _check_labels(self, Y: Array) -> None:
+        """Refuse stored labels that are no distributions over the classes."""
+        validate.label_distributions(Y, self._n_classes)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         for t in range(X.shape[0]):

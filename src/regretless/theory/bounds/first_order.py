@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+
 from regretless.core.errors import NoBound
+from regretless.core.types import Array
 from regretless.theory.bounds.assumptions import check_counts, check_nonnegative, check_positive
 
 
@@ -56,6 +61,77 @@ def online_gradient_descent(n: int, *, radius: float, gradient_bound: float, ste
         return radius * gradient_bound * math.sqrt(8 * n)
     check_positive(step=step)
     return (2 * radius**2 / step + step * gradient_bound**2) * math.sqrt(n)
+
+
+def gradient_descent(n: int, *, comparator_norm: float, gradient_bound: float, step: float) -> float:
+    r"""The regret of online gradient descent without projection (`ogd-notes`, (6) with a constant step).
+
+    .. math:: \frac{|u|^2}{2\eta} + \frac{\eta n G^2}2
+
+    because :math:`g_t \cdot (w_t - u)` is :math:`(|w_t - u|^2 - |w_{t+1} - u|^2)/(2\eta) + \eta|g_t|^2/2`, and the
+    distances cancel in the sum.
+
+    **Order.** O(B G √n) regret against weights of norm B, for the best step.
+
+    **Assumes.** convex losses with gradients of norm at most G; a start at 0.
+
+    >>> gradient_descent(100, comparator_norm=1.0, gradient_bound=1.0, step=0.1)
+    10.0
+    """
+    check_positive(step=step)
+    check_nonnegative(n=n, comparator_norm=comparator_norm, gradient_bound=gradient_bound)
+    return comparator_norm**2 / (2 * step) + step * n * gradient_bound**2 / 2
+
+
+def descending_steps(*, steps: ArrayLike, diameter: float, gradient_bound: float) -> float:
+    r"""The regret of projected gradient descent with any non-increasing steps (`ogd-notes`, eq. (8)).
+
+    .. math:: \frac{D^2}{2\eta_n} + \frac{G^2}2 \sum_{t \le n} \eta_t
+
+    **Order.** O(D G √n) regret against a set of diameter D, for steps of order D / (G √t).
+
+    **Assumes.** convex losses with gradients of norm at most G; a set of diameter D, a start in it; steps that do not
+    grow.
+
+    >>> descending_steps(steps=[1.0, 0.5, 0.5], diameter=2.0, gradient_bound=1.0)
+    5.0
+    """
+    eta = _sequence("steps", steps)
+    check_nonnegative(diameter=diameter, gradient_bound=gradient_bound)
+    if np.any(np.diff(eta) > 0):
+        raise NoBound("the theorem needs steps that do not grow; regret_certificate() covers all steps.")
+    return diameter**2 / (2 * float(eta[-1])) + gradient_bound**2 * float(eta.sum()) / 2 if eta.size else 0.0
+
+
+def growing_balls(*, steps: ArrayLike, radii: ArrayLike, comparator_norm: float, gradient_bound: float) -> float:
+    r"""The regret of projected gradient descent on balls that grow (`mda`, Remark 3, by the proof of `ogd-notes`).
+
+    .. math:: G \sum_{t < \tau} (U_t + |u|) + \frac{(U_n + |u|)^2}{2\eta_n} + \frac{G^2}2 \sum_{t=\tau}^n \eta_t
+
+    where the weights of round t have norm at most :math:`U_t`, and :math:`\tau` is the first round after which u stays
+    in the ball. Before :math:`\tau` a round costs at most :math:`|g_t||w_t - u|`; from then on no projection moves away
+    from u.
+
+    **Order.** O(G U_n² √n) regret against every u, after the rounds until the ball contains it.
+
+    **Assumes.** convex losses with gradients of norm at most G; steps that do not grow, radii that do not shrink.
+
+    >>> growing_balls(steps=[0.5, 0.5, 0.5], radii=[1.0, 2.0, 2.0], comparator_norm=2.0, gradient_bound=1.0)
+    16.75
+    """
+    eta, U = _sequence("steps", steps), _sequence("radii", radii)
+    check_nonnegative(comparator_norm=comparator_norm, gradient_bound=gradient_bound)
+    if eta.size != U.size or np.any(np.diff(eta) > 0) or np.any(np.diff(U) < 0):
+        raise NoBound("the theorem needs as many radii as steps, steps that do not grow and radii that do not shrink.")
+    if not eta.size:
+        return 0.0
+    # Round t projects onto the ball of round t + 1; with the first such ball that contains u the argument starts.
+    before = eta.size if comparator_norm > U[-1] else max(0, int(np.searchsorted(U, comparator_norm)) - 1)
+    waiting = gradient_bound * float(np.sum(U[:before] + comparator_norm))
+    if before == eta.size:
+        return waiting
+    reach = float(U[-1]) + comparator_norm
+    return waiting + reach**2 / (2 * float(eta[-1])) + gradient_bound**2 * float(eta[before:].sum()) / 2
 
 
 def adagrad_norm(*, diameter: float, squares: float, step: float) -> float:
@@ -209,6 +285,45 @@ def averaging_excess_risk(
     return temperature * spread / t + gradient_bound**2 / (2 * strong_convexity * temperature)
 
 
+def averaging_sequences(
+    *, steps: ArrayLike, temperatures: ArrayLike, spread: float, strong_convexity: float, gradient_bound: float
+) -> float:
+    r"""The expected excess risk of mirror descent with any steps and temperatures (`mda`, Proposition 3, (26)).
+
+    .. math:: \frac{1}{\sum_{i \le t}\gamma_i} \left(\beta_t V
+        + \frac{G^2}{2\sigma} \sum_{i \le t} \frac{\gamma_i^2}{\beta_{i-1}}\right)
+
+    for the mean of t weight vectors, weighted by :math:`\gamma_1..\gamma_t`, and temperatures
+    :math:`\beta_0..\beta_t`. With constant steps the regret of the lazy scheme after t rows is at most t times this.
+
+    **Order.** O(1 / √t) excess risk over the set of the mirror map, for temperatures of order √t.
+
+    **Assumes.** independent rows of one distribution (not for the regret); a convex loss with gradients of dual norm at
+    most G; a sigma-strongly convex proxy; a start at its minimum; positive steps, temperatures that do not fall.
+
+    >>> given = {"spread": 1.0, "strong_convexity": 1.0, "gradient_bound": 1.0}
+    >>> averaging_sequences(steps=[1.0, 1.0], temperatures=[1.0, 1.0, 2.0], **given)
+    1.5
+    """
+    gamma, beta = _sequence("steps", steps), _sequence("temperatures", temperatures)
+    check_positive(strong_convexity=strong_convexity)
+    check_nonnegative(spread=spread, gradient_bound=gradient_bound)
+    if gamma.size == 0 or beta.size != gamma.size + 1:
+        raise NoBound(f"the theorem needs t >= 1 steps and t + 1 temperatures; here {gamma.size} and {beta.size}.")
+    if np.any(np.diff(beta) < 0):
+        raise NoBound("the theorem needs temperatures that do not fall; regret_certificate() covers all temperatures.")
+    noise = gradient_bound**2 / (2 * strong_convexity) * float(np.sum(gamma * gamma / beta[:-1]))
+    return (float(beta[-1]) * spread + noise) / float(gamma.sum())
+
+
+def _sequence(name: str, numbers: ArrayLike) -> Array:
+    """The numbers, if all are positive and finite."""
+    found = np.asarray(numbers, dtype=np.float64)
+    if found.ndim != 1 or not np.all((found > 0) & np.isfinite(found)):
+        raise NoBound(f"{name} must be a sequence of positive finite numbers for the theorem to hold.")
+    return found
+
+
 def aggregation_excess_risk(t: int, *, n_functions: int, radius: float, gradient_bound: float) -> float:
     r"""The expected excess risk of base functions mixed by mirror descent with averaging (`mda`, Theorem 1).
 
@@ -227,6 +342,38 @@ def aggregation_excess_risk(t: int, *, n_functions: int, radius: float, gradient
     """
     V, sigma = _entropy(n_functions, radius)
     return averaging_excess_risk(t, spread=V, strong_convexity=sigma, gradient_bound=gradient_bound)
+
+
+def aggregation_lower_bound(t: int, *, n_functions: int, radius: float, gradient_bound: float) -> float:
+    r"""The expected excess risk that every method has on some distribution (`mda`, Remark 2, by Fano's inequality).
+
+    .. math:: BG \max_{0 < \epsilon < 1} \epsilon \left(1 - \frac{t D(\epsilon) + \ln 2}{\ln M}\right), \qquad
+        D(\epsilon) = \frac\epsilon2 \ln\frac{1+\epsilon}{1-\epsilon}
+
+    For M functions with values :math:`\pm1`, independent and fair, let y agree with one of them, the J-th, with
+    probability :math:`(1+\epsilon)/2`. Under a loss with slope -G in the margin, weights theta >= 0 of sum B have the
+    excess risk :math:`G\epsilon(B - \theta_J)`. A draw from :math:`\theta/B` guesses J, so by Fano's inequality
+    :math:`E(1 - \theta_J/B) \ge 1 - (I + \ln 2)/\ln M`, and the information I of t rows is at most t times the
+    divergence D between two of the distributions. The hinge loss has this slope for B <= 1.
+
+    **Order.** Ω(√(log M / t)) excess risk over the convex combinations of M functions, for t >= log M.
+
+    **Assumes.** a method that sees t independent rows; M >= 3 functions; a loss that is linear in the margin.
+
+    >>> round(aggregation_lower_bound(1000, n_functions=50, radius=1.0, gradient_bound=1.0), 4)
+    0.018
+    """
+    if not 3 <= n_functions < math.inf:
+        raise NoBound(f"the lower bound needs three or more base functions; here n_functions={n_functions}.")
+    check_positive(radius=radius, gradient_bound=gradient_bound)
+    check_counts(t=t)
+    L = math.log(n_functions)
+
+    def slope(x: float) -> float:  # of the function to be maximised, which is concave
+        return 1 - math.log(2) / L - t / L * (2 * x * math.atanh(x) + x * x / (1 - x * x))
+
+    x = float(brentq(slope, 0.0, 1 - 1e-9, xtol=1e-16))
+    return radius * gradient_bound * x * (1 - (t * x * math.atanh(x) + math.log(2)) / L)
 
 
 def aggregation_known_horizon(t: int, *, n_functions: int, radius: float, gradient_bound: float) -> float:

@@ -13,6 +13,7 @@ from regretless.core.types import Array
 from regretless.theory.domains import Ball, Domain
 from regretless.theory.hindsight.certificate import Record
 from regretless.theory.hindsight.problem import Game, game
+from regretless.theory.losses import Custom
 
 
 class Comparator(NamedTuple):
@@ -26,7 +27,7 @@ class Comparator(NamedTuple):
 def best_in_hindsight(
     X: Any,
     y: Any,
-    loss: str = "log",
+    loss: str | Custom = "log",
     domain: Domain = Ball(10.0),  # noqa: B008 (frozen)
     regularization: float = 0.0,
     sample_weight: Any = None,
@@ -45,8 +46,8 @@ def best_in_hindsight(
     Parameters
     ----------
     X, y : rows (dense or scipy sparse) and labels, label probabilities (n, K), or numbers.
-    loss : "log" ("logistic" for two classes, else "softmax"), or a name in `regretless.losses`. Weights have shape (d,)
-        for two-class and regression losses, (K, d) for "softmax" and "multiclass hinge".
+    loss : "log" ("logistic" for two classes, else "softmax"), a name in `regretless.losses`, or a `losses.Custom`.
+        Weights have shape (d,) for two-class and regression losses, (K, d) for "softmax" and "multiclass hinge".
     domain : a set from `regretless.domains`.
     regularization : lambda.
     sample_weight : c, one number per row.
@@ -75,7 +76,7 @@ def hindsight_curve(
     y: Any,
     checkpoints: str | Iterable[int] = "log",
     *,
-    loss: str = "log",
+    loss: str | Custom = "log",
     domain: Domain = Ball(10.0),  # noqa: B008 (frozen)
     regularization: float = 0.0,
     sample_weight: Any = None,

@@ -50,7 +50,8 @@ def newton(
             return
         H = design.gram(look.curvature)
         slope = below.g + 2 * lam * w
-        record.bound(_firm(design, loss, H, w, Z, domain, slope, lam, record))
+        if loss.tame:
+            record.bound(_firm(design, loss, H, w, Z, domain, slope, lam, record))
         idle = 0 if record.gap < 0.5 * gap or total < before - 1e-3 * record.allowed else idle + 1
         gap, before = min(gap, record.gap), min(before, total)
         if record.done or iteration == max_iterations or idle > PATIENCE:

@@ -20,8 +20,8 @@ from regretless.theory.hindsight import dual, gradient, newton
 from regretless.theory.hindsight.certificate import Record, Tangents
 from regretless.theory.hindsight.design import Design
 from regretless.theory.hindsight.pieces import ManyPieces, Pieces, TwoPieces
-from regretless.theory.hindsight.smooth import Linear, Margin, Smooth, Softmax, Squared
-from regretless.theory.losses import LN2, Loss
+from regretless.theory.hindsight.smooth import Given, Linear, Margin, Smooth, Softmax, Squared
+from regretless.theory.losses import LN2, Custom, Loss
 from regretless.theory.losses import loss as named
 
 LARGEST = 1e75  # bound on |x| and |y|: squares of products stay within floating point
@@ -38,7 +38,7 @@ class Game:
     X: Any  # (n, d), dense or CSR
     y: Array  # (n,) numbers, or (n, K) label probabilities
     weight: Array
-    loss: Loss
+    loss: Loss | Custom
     domain: Domain
     regularization: float
 
@@ -71,7 +71,7 @@ class Game:
                 dual.solve_pieces(design, pieces, self.domain, lam, record, limit)
             return record
         design = Design(X, n_classes)
-        smooth = _smooth(y, weight, self.loss.name)
+        smooth = _smooth(y, weight, self.loss)
         if isinstance(smooth, Linear):
             self._solve_linear(design, smooth, record)
             return record
@@ -91,6 +91,9 @@ class Game:
         return record
 
     def _many(self, design: Design) -> bool:
+        """Whether no Hessian is formed: too many weights, or a loss without a second derivative."""
+        if isinstance(self.loss, Custom) and self.loss.curvature is None:
+            return True
         return design.size * (2 if isinstance(self.domain, Octahedron) else 1) > MANY
 
     def _start(self, n: int, design: Design, smooth: Smooth, start: Array) -> Array:
@@ -127,7 +130,9 @@ class Game:
         record.prove(Tangents(0.0, look.slopes, look.uncertainty), design, self.domain, lam)
 
 
-def game(X: Any, y: Any, loss: str, domain: Domain, regularization: float, sample_weight: Any, classes: Any) -> Game:
+def game(
+    X: Any, y: Any, loss: str | Custom, domain: Domain, regularization: float, sample_weight: Any, classes: Any
+) -> Game:
     """The arguments of `best_in_hindsight`, checked."""
     if sparse.issparse(X):
         X = SparseRows.of(sparse.csr_array(X, dtype=np.float64)).to_scipy()
@@ -163,7 +168,10 @@ def game(X: Any, y: Any, loss: str, domain: Domain, regularization: float, sampl
 LOG = ("log",)
 
 
-def _smooth(y: Array, weight: Array, name: str) -> Smooth:
+def _smooth(y: Array, weight: Array, loss: Loss | Custom) -> Smooth:
+    if isinstance(loss, Custom):
+        return Given(loss, y, weight)
+    name = loss.name
     if name == "squared":
         return Squared(y, weight)
     if name == "linear":

@@ -10,9 +10,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from regretless.core.callbacks import Callback
+from regretless.core.jit import kernel
 from regretless.core.types import Array
 from regretless.theory.hindsight.design import SUM, UNIT
-from regretless.theory.losses import LARGEST_EXPONENT
+from regretless.theory.losses import LARGEST_EXPONENT, Custom
 
 LAST_DIGITS = 8 * UNIT  # error of exp, log1p and the few operations around them
 
@@ -35,6 +37,7 @@ class Smooth(Protocol):
     """The interface of a loss for the solvers."""
 
     curved: bool  # whether the curvature varies
+    tame: bool  # whether the third derivative is at most the second
 
     def look(self, Z: Array) -> Look:
         """The sum of the losses at the forecasts Z."""
@@ -57,6 +60,7 @@ class Margin:
     """Two classes, one forecast: `weight[0]` loss(-z) + `weight[1]` loss(z) with the logistic or exponential loss."""
 
     curved = True
+    tame = True
 
     def __init__(self, weight: Array, exponential: bool) -> None:
         self.weight = weight  # (2, n)
@@ -105,6 +109,7 @@ class Softmax:
     """K classes: log(sum of e^z_j) - y.z for label probabilities y, (K, n), times a weight per row."""
 
     curved = True
+    tame = True
 
     def __init__(self, Y: Array, weight: Array) -> None:
         self.Y = Y
@@ -149,6 +154,7 @@ class Squared:
     """(z - y)^2, times a weight per row."""
 
     curved = False
+    tame = True
 
     def __init__(self, y: Array, weight: Array) -> None:
         self.y = y
@@ -177,6 +183,7 @@ class Linear:
     """y z, times a weight per row."""
 
     curved = False
+    tame = True
 
     def __init__(self, y: Array, weight: Array) -> None:
         self.y = y
@@ -198,6 +205,58 @@ class Linear:
     def take(self, rows: Any, factor: float = 1.0) -> Linear:
         """The same loss for some of the rows, with weights multiplied by `factor`."""
         return Linear(self.y[rows], factor * self.weight[rows])
+
+
+class Given:
+    """A custom loss of (z, y), times a weight per row; with two classes both signs of y have their own weight.
+
+    Its functions are assumed to be as exact as those of the named losses.
+    """
+
+    curved = True
+    tame = False
+
+    def __init__(self, loss: Custom, y: Array, weight: Array) -> None:
+        self.loss, self.y, self.weight = loss, y, weight
+        both = loss.kind == "margin"
+        self.parts = [(np.full(len(y), 2.0 * k - 1.0), weight * y[:, k]) for k in range(2)] if both else [(y, weight)]
+
+    def _sum(self, function: Callback, Z: Array) -> Array:
+        total = np.zeros(Z.size)
+        for y, c in self.parts:
+            add(function, Z, np.ascontiguousarray(y), np.ascontiguousarray(c), total)
+        error = function.take_error()
+        if error is not None:
+            raise error
+        return total
+
+    def look(self, Z: Array) -> Look:
+        """The sum of the losses at the forecasts Z; without a second derivative the curvature is given as 0."""
+        Z = np.ascontiguousarray(Z)
+        slopes = self._sum(self.loss.code.slope, Z)
+        bend = self.loss.bend
+        curvature = np.zeros(Z.size) if bend is None else self._sum(bend, Z)
+        return Look(self._sum(self.loss.code.value, Z), slopes, LAST_DIGITS * np.abs(slopes), curvature)
+
+    def lowest(self) -> float:
+        """-inf: nothing is known."""
+        return -np.inf
+
+    def relaxed(self, Z: Array, least: float) -> tuple[Look, Any]:
+        """The sum itself."""
+        return self.look(Z), np.ones(Z.size, dtype=bool)
+
+    def take(self, rows: Any, factor: float = 1.0) -> Given:
+        """The same loss for some of the rows, with weights multiplied by `factor`."""
+        return Given(self.loss, self.y[rows], factor * self.weight[rows])
+
+
+@kernel
+def add(function: Callback, Z: Array, y: Array, c: Array, out: Array) -> None:
+    """out += c function(z, y), row by row."""
+    for i in range(Z.size):
+        if c[i] != 0.0:
+            out[i] += c[i] * function(Z[i], y[i])
 
 
 def entropies(masses: Array) -> float:
