@@ -136,7 +136,7 @@ class GAF(SurrogateClassifier):
 
     def _prepare(self, n_features: int, n_classes: int) -> MulticlassConstants:
         shared = self._shared_constants(n_classes)
-        return MulticlassConstants(*shared, H=helmert(n_classes), sampling=self._sampling(n_classes))
+        return MulticlassConstants(*shared, H=helmert(n_classes), sampling=self._sampling(n_classes), pull=1.0)
 
     def _sampling(self, n_classes: int) -> Sampling:
         method = self.expectation
