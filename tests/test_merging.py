@@ -233,6 +233,32 @@ def test_balanced_is_better_than_its_parts(learner: Any, K: int, n: int) -> None
     assert mine < excess(added.predict_proba(X[n:]))
 
 
+@pytest.mark.parametrize(("learner", "K"), [case for case in MERGEABLE if not isinstance(case[0], GAF)], ids=str)
+def test_balanced_learns_on_by_the_definition(learner: Any, K: int) -> None:
+    """The quadratics of later rows are taken at their forecasts, and the certificate covers all rows."""
+    merged = merge(parts(learner, K, weighted=False))
+    before = quadratic(merged)
+    X, y, _ = stream(K, 40, seed=5)
+    new = brute_force(merged, K, X, y, merged.predict_then_learn(X, y))
+    for later, earlier, added in zip(quadratic(merged), before, new, strict=True):
+        np.testing.assert_allclose(later, earlier + added, rtol=1e-9, atol=1e-9)
+    if K > 1:
+        assert merged._pull > 1
+        assert merged._priors > 1
+        rows, labels = (np.concatenate([old, new]) for old, new in zip(stream(K)[:2], (X, y), strict=True))
+        best = best_in_hindsight(rows, labels, domain=merged.competes_with.domain, loss=merged.competes_with.loss)
+        assert merged.total_loss_ - best.loss <= merged.regret_certificate()
+
+
+@pytest.mark.parametrize("aside", [{"pull": 4.0}, {"priors": 0.5}, {"priors": np.inf}, {"pull": "1"}, {"rule": "sum"}])
+def test_a_file_with_impossible_merging_is_refused(aside: dict[str, Any]) -> None:
+    learner = AIOLI()
+    with pytest.raises(ValueError, match=next(iter(aside))):
+        learner._take_up({"parts": 3} | aside)
+    with pytest.raises(ValueError, match=r"belongs to merged learners|not expected"):
+        AIOLI()._take_up(dict.fromkeys(aside, 1.0))
+
+
 def test_the_rule_is_checked() -> None:
     found = parts(AIOLI(radius=3.0), 2)
     for call in (lambda: merge(found, rule="mean"), lambda: fit_sharded(AIOLI(), *stream(2)[:2], 2, rule="mean")):

@@ -54,7 +54,7 @@ def merge(learners: Sequence[Learner], rule: str = "balanced") -> Learner:
     >>> learner = merge(parts)
     >>> one = AIOLI(radius=5.0).fit(X, y)
     >>> print(f"regret <= {learner.regret_certificate():.1f}; in one pass {one.regret_certificate():.1f}")
-    regret <= 80.7; in one pass 31.0
+    regret <= 80.8; in one pass 31.0
     """
     given = list(learners)
     if len(given) < 2:
