@@ -245,6 +245,7 @@ def test_balanced_learns_on_by_the_definition(learner: Any, K: int) -> None:
     if K > 1:
         assert merged._pull > 1
         assert merged._priors > 1
+        np.testing.assert_allclose(merged.predict_proba_one(X[0]), merged.predict_proba(X[:1])[0], rtol=1e-12)
         rows, labels = (np.concatenate([old, new]) for old, new in zip(stream(K)[:2], (X, y), strict=True))
         best = best_in_hindsight(rows, labels, domain=merged.competes_with.domain, loss=merged.competes_with.loss)
         assert merged.total_loss_ - best.loss <= merged.regret_certificate()
