@@ -229,3 +229,13 @@ def test_the_best_shifting_path_is_that_of_all_paths(seed: int, n: int, N: int, 
     assert least == pytest.approx(min(totals), abs=1e-12)
     assert losses[rows, path].sum() == pytest.approx(least, abs=1e-12)
     assert np.count_nonzero(np.diff(path)) <= k
+
+
+def test_many_classes_on_positive_rows_take_few_steps() -> None:
+    """All rows pull the weights the same way, far from the start of the dual of the ball."""
+    rng = np.random.default_rng(0)
+    X = np.abs(rng.normal(size=(400, 16))) / 4
+    y = (X @ rng.normal(size=(10, 16)).T).argmax(axis=1)
+    for radius in (1.0, 5.0):
+        found = game(X, y, "multiclass hinge", Ball(radius), 0.0, None, range(10)).solve(400, 1e-4, max_iterations=25)
+        assert found.done

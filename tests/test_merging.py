@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 from scipy.special import expit, softmax
 from sklearn.base import clone
@@ -30,8 +31,10 @@ from regretless import (
 )
 from regretless.core.tally import EXCESS, LOSS, ROWS, UNEVEN
 from regretless.learners.second_order.curvature import kappa
-from regretless.learners.second_order.rounding import ENERGY, MASS, SHIFT
-from regretless.learners.second_order.surrogate import helmert
+from regretless.learners.second_order.merging import balance, sum_of
+from regretless.learners.second_order.rounding import ENERGY, MASS, SHIFT, SUMS
+from regretless.learners.second_order.surrogate import SurrogateState, helmert
+from regretless.learners.second_order.surrogate import start as empty
 from regretless.theory.domains import Ball
 
 MERGEABLE: list[tuple[Any, int]] = [
@@ -84,10 +87,11 @@ def test_the_order_does_not_matter(learner: Any, K: int) -> None:
     a, b, c = parts(learner, K)
     for order in itertools.permutations([a, b, c]):
         assert_alike(merge(order), merge([a, b, c]))
-    assert_alike(a.merge(b).merge(c), merge([a, b, c]))
-    assert_alike(a.merge(b.merge(c)), a.merge(b, c))
-    P = merge([a, b, c]).state_.P
-    assert np.array_equal(P, P.T)
+    exact = merge([a, b, c], rule="sum")
+    assert_alike(a.merge(b, rule="sum").merge(c, rule="sum"), exact)
+    assert_alike(a.merge(b.merge(c, rule="sum"), rule="sum"), a.merge(b, c, rule="sum"))
+    for P in (exact.state_.P, a.merge(b, c).state_.P):
+        assert np.array_equal(P, P.T)
 
 
 def brute_force(
@@ -126,7 +130,7 @@ def test_the_definition(learner: Any, K: int, sizes: tuple[int, ...]) -> None:
         learners.append(clone(learner))
         given = {"classes": range(K)} if K > 1 else {}
         said.append(learners[-1].predict_then_learn(X[start : start + size], y[start : start + size], **given))
-    merged = merge(learners)
+    merged = merge(learners, rule="sum")
     A, b, const = brute_force(merged, K, X, y, np.concatenate(said))
     A += merged._constants.regularization * np.eye(len(b))
     for mine, defined in zip(quadratic(merged), (A, b, const), strict=True):
@@ -140,7 +144,7 @@ def test_the_definition_for_gaf() -> None:
     """Its point lies where the leader stands after the label: from nothing, margin u = (q/2)(y - sigmoid(u))."""
     X, y, _ = stream(2, 6)
     learners = [GAF(radius=2.0).fit(x[None], [label], classes=[0, 1]) for x, label in zip(X, y, strict=True)]
-    merged = merge(learners)
+    merged = merge(learners, rule="sum")
     points = []
     for x, label in zip(X, y, strict=True):
         q = x @ x  # of each logit: lambda is 1, and the margin has twice its variance
@@ -154,13 +158,113 @@ def test_the_definition_for_gaf() -> None:
 @mergeable
 def test_the_tally(learner: Any, K: int) -> None:
     found = parts(learner, K)
-    tally, of_parts = merge(found).state_.tally, np.array([part.state_.tally for part in found])
+    tally, of_parts = merge(found, rule="sum").state_.tally, np.array([part.state_.tally for part in found])
     sums = (ROWS, UNEVEN, LOSS, MASS, SHIFT, ENERGY)
     for each in sums:
         assert tally[each] == pytest.approx(of_parts[:, each].sum(), rel=1e-14)
     for largest in set(range(tally.size)) - {*sums, EXCESS}:
         assert tally[largest] == of_parts[:, largest].max()
     assert merge(found).total_loss_ == pytest.approx(sum(part.total_loss_ for part in found), rel=1e-14)
+
+
+# ---------------------------------------------------------------------- one pass
+
+
+def forecast_of_a_leader(gamma: float, lam: float, theta: float, pull: float, until: float) -> float:
+    """w - delta of a leader that follows its equation from w = 0 at A = lam to A = `until`; delta = pull/A."""
+
+    def slope(A: float, w: float) -> float:
+        return gamma / A * (theta + (1 - 1 / gamma) * pull / A - w)
+
+    found = solve_ivp(slope, (lam, until), [0.0], rtol=1e-11, atol=1e-12)
+    return float(found.y[0, -1] - pull / until)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1.3, 4.0, 30.0])
+@pytest.mark.parametrize("growth", [1e-3, 0.5, 20.0])
+@pytest.mark.parametrize("k", [2, 8])
+def test_balanced_parts_forecast_as_one_pass(gamma: float, growth: float, k: int) -> None:
+    lam, theta, pull = 0.3, 2.0, 0.4
+    A = lam * (1 + growth)
+    w = forecast_of_a_leader(gamma, lam, theta, pull, A) + pull / A
+    tally = np.zeros(SUMS)
+    tally[EXCESS] = 0.5 * gamma * np.log(A / lam)
+    part = SurrogateState(P=np.array([[1 / A]]), w=np.array([w]), tally=tally)
+    common = empty(1, lam)
+    found = balance([part] * k, lam)
+    merged = sum_of([part] * k, common, found)
+    once = forecast_of_a_leader(gamma, lam, theta, pull, lam * (1 + k * growth))
+    assert merged.w[0] - found.pull * pull * merged.P[0, 0] == pytest.approx(once, rel=1e-6)
+    assert 0 <= found.priors <= k - 1
+    assert 1 / merged.P[0, 0] == pytest.approx(lam * (1 + k * growth + found.priors))
+    if gamma == 1.0:
+        assert found.priors == pytest.approx(0, abs=1e-9)
+        assert found.pull == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("learner", "K", "n"),
+    [
+        (AIOLI(radius=5.0), 2, 500),
+        (FOLKLORE(radius=5.0), 3, 4000),
+        (GAF(radius=2.0), 2, 500),
+    ],
+    ids=str,
+)
+def test_balanced_is_better_than_its_parts(learner: Any, K: int, n: int) -> None:
+    """The mean log loss of new rows above that of the true model."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n + 4000, 5)) / np.sqrt(5)
+    W = rng.normal(size=(K, 5))
+    W *= 0.8 * learner.radius / np.linalg.norm(W, axis=1, keepdims=True) / (2 if K == 2 else 1)
+    true = softmax(X @ W.T, axis=1)
+    y = (true.cumsum(axis=1) < rng.random((n + 4000, 1))).sum(axis=1)
+
+    def excess(p: np.ndarray) -> float:
+        rows = np.arange(4000), y[n:]
+        return float(np.log(true[n:][rows] / p[rows]).mean())
+
+    found = [clone(learner).fit(X[i:n:8], y[i:n:8], classes=range(K)) for i in range(8)]
+    merged, added = merge(found), merge(found, rule="sum")
+    once = excess(clone(learner).fit(X[:n], y[:n]).predict_proba(X[n:]))
+    mine = excess(merged.predict_proba(X[n:]))
+    assert mine < min(excess(part.predict_proba(X[n:])) for part in found)
+    assert mine < 1.3 * once
+    assert mine < excess(added.predict_proba(X[n:]))
+
+
+@pytest.mark.parametrize(("learner", "K"), [case for case in MERGEABLE if not isinstance(case[0], GAF)], ids=str)
+def test_balanced_learns_on_by_the_definition(learner: Any, K: int) -> None:
+    """The quadratics of later rows are taken at their forecasts, and the certificate covers all rows."""
+    merged = merge(parts(learner, K, weighted=False))
+    before = quadratic(merged)
+    X, y, _ = stream(K, 40, seed=5)
+    new = brute_force(merged, K, X, y, merged.predict_then_learn(X, y))
+    for later, earlier, added in zip(quadratic(merged), before, new, strict=True):
+        np.testing.assert_allclose(later, earlier + added, rtol=1e-9, atol=1e-9)
+    if K > 1:
+        assert merged._pull > 1
+        assert merged._priors > 1
+        np.testing.assert_allclose(merged.predict_proba_one(X[0]), merged.predict_proba(X[:1])[0], rtol=1e-12)
+        rows, labels = (np.concatenate([old, new]) for old, new in zip(stream(K)[:2], (X, y), strict=True))
+        best = best_in_hindsight(rows, labels, domain=merged.competes_with.domain, loss=merged.competes_with.loss)
+        assert merged.total_loss_ - best.loss <= merged.regret_certificate()
+
+
+@pytest.mark.parametrize("aside", [{"pull": 4.0}, {"priors": 0.5}, {"priors": np.inf}, {"pull": "1"}, {"rule": "sum"}])
+def test_a_file_with_impossible_merging_is_refused(aside: dict[str, Any]) -> None:
+    learner = AIOLI()
+    with pytest.raises(ValueError, match=next(iter(aside))):
+        learner._take_up({"parts": 3} | aside)
+    with pytest.raises(ValueError, match=r"belongs to merged learners|not expected"):
+        AIOLI()._take_up(dict.fromkeys(aside, 1.0))
+
+
+def test_the_rule_is_checked() -> None:
+    found = parts(AIOLI(radius=3.0), 2)
+    for call in (lambda: merge(found, rule="mean"), lambda: fit_sharded(AIOLI(), *stream(2)[:2], 2, rule="mean")):
+        with pytest.raises(ValueError, match="rule='mean' is unknown: choose one of"):
+            call()
 
 
 # ---------------------------------------------------------------------- the certificate
@@ -203,6 +307,7 @@ def test_it_learns_on_is_saved_and_is_merged_again(learner: Any, K: int, tmp_pat
     again = through_file(merged, tmp_path)
     assert_same_state(merged, again)
     assert again._parts == 3
+    assert merged.regret_certificate(1.0) == again.regret_certificate(1.0)
     X, y, _ = stream(K, 40, seed=5)
     assert np.array_equal(merged.predict_then_learn(X, y), again.predict_then_learn(X, y))
     assert_same_state(merged, again)
@@ -300,12 +405,12 @@ def test_syncs_count_the_past_once(n_shards: int, m: int) -> None:
     """The same by hand: the forecasts of each stretch from its beginning, and the sum of all quadratics."""
     X, y, _ = stream(2, 130)
     learner = AIOLI(radius=3.0)
-    game = fit_sharded(learner, X, y, n_shards, sync_every=m)
+    game = fit_sharded(learner, X, y, n_shards, sync_every=m, rule="sum")
     said: list[np.ndarray] = []
     for start in range(0, len(y), n_shards * m):
         stop = min(start + n_shards * m, len(y))
         if start:
-            before = fit_sharded(learner, X[:start], y[:start], n_shards, sync_every=m, classes=[0, 1])
+            before = fit_sharded(learner, X[:start], y[:start], n_shards, sync_every=m, classes=[0, 1], rule="sum")
         else:
             before = clone(learner).partial_fit(X[:1], y[:1], classes=[0, 1], sample_weight=[0.0])
         for i in range(start, stop, m):

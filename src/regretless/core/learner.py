@@ -106,8 +106,15 @@ class OnlineLearner(Stored):
         """
         return None
 
-    def _merged(self, states: Sequence[Any], common: Any) -> Any:
-        """The state with the rows of all these, which started from a common one, if states are sums over rows."""
+    def _follow(self, parts: Sequence[Any]) -> None:
+        """Take over what these learners know besides their states, before they are merged into this one."""
+        self._parts = sum(part._parts for part in parts)
+
+    def _merged(self, states: Sequence[Any], common: Any, rule: str) -> Any:
+        """The state with the rows of all these, which started from a common one, if states are sums over rows.
+
+        For rule see `merge`.
+        """
         reason = "each of its steps depends on the last one, so its state is not a sum over rows."
         if self.grows:
             reason = "it stores its rows and uses all of them in every step: pass the other rows to `partial_fit`."
@@ -326,11 +333,11 @@ class OnlineLearner(Stored):
         tags.input_tags.sparse = self.takes_sparse
         return tags
 
-    def merge(self, *others: Self) -> Self:
+    def merge(self, *others: Self, rule: str = "balanced") -> Self:
         """A new learner that has learned the rows of all of them (`regretless.merge`)."""
         from regretless.core.merging import merge
 
-        return merge([self, *others])
+        return merge([self, *others], rule)
 
 
 class OnlineClassifier(ClassifierMixin, OnlineLearner):

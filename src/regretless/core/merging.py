@@ -13,24 +13,35 @@ from regretless.core.turns import reading
 
 Learner = TypeVar("Learner", bound=OnlineLearner)
 
+RULES = ("balanced", "sum")
 
-def merge(learners: Sequence[Learner]) -> Learner:
+
+def merge(learners: Sequence[Learner], rule: str = "balanced") -> Learner:
     r"""A new learner that has learned all rows of the given ones: their sums of quadratics, added.
 
     The state of `AIOLI`, `FOLKLORE`, `GAF` and `VovkAzouryWarmuth` is :math:`\lambda|V|^2 + \sum_s q_s(V)`, one
     quadratic per row. Learners of different rows, possibly from different machines, can be added to one learner of all
-    rows; lambda counts once. The order does not matter, except for rounding. The given learners are not changed. The
-    result can learn on, be saved and be merged again.
+    rows. The order does not matter, except for rounding. The given learners are not changed. The result can learn on,
+    be saved and be merged again.
+
+    The sum is exact for `VovkAzouryWarmuth`. The leaders of the others have already made up, in part, for lambda and
+    for the pull of their forecasts towards equal probabilities; if lambda then counts once and the pull shrinks with
+    the rows, the result overshoots and may be worse than each part. The default rule measures how far the leaders have
+    converged and lets lambda and the pull count accordingly, between once and once per part (docs/merging.md).
 
     **Guarantee.** Every quadratic lies below its loss, wherever it was taken. So `regret_certificate()` of the result
     holds for the union of the rows: the losses are those of the parts' own forecasts, and the comparator is the best
-    for all rows. It exceeds the certificate of a single pass, because the parts forecast with fewer rows learned.
-    `regret_bound()` is refused: the theorems are about a single pass.
+    for all rows. It exceeds the certificate of a single pass, because the parts forecast with fewer rows learned, and
+    because comparators pay for lambda as often as the sum counts it. `regret_bound()` is refused: the theorems are
+    about a single pass.
 
     Parameters
     ----------
     learners : at least two learners of the same class, with the same parameters, classes and features. Other learners
         are refused: a step of a first-order learner or of ONS depends on the previous step, so there is nothing to add.
+        Merge all of them at once: merging some, then the rest, does not give quite the same under "balanced".
+    rule : "balanced", close to the learner of one pass, or "sum", the exact sum of the quadratics with lambda once,
+        which may overshoot.
 
     Examples
     --------
@@ -43,11 +54,12 @@ def merge(learners: Sequence[Learner]) -> Learner:
     >>> learner = merge(parts)
     >>> one = AIOLI(radius=5.0).fit(X, y)
     >>> print(f"regret <= {learner.regret_certificate():.1f}; in one pass {one.regret_certificate():.1f}")
-    regret <= 80.7; in one pass 31.0
+    regret <= 80.8; in one pass 31.0
     """
     given = list(learners)
     if len(given) < 2:
         raise ValueError(f"{len(given)} learners given: merge needs at least two.")
+    require_rule(rule)
     first = given[0]
     for i, learner in enumerate(given):
         _require_alike(first, learner, i)
@@ -55,8 +67,8 @@ def merge(learners: Sequence[Learner]) -> Learner:
     with ExitStack() as turns:
         for learner in given:
             turns.enter_context(reading(learner))
-        merged.state_ = merged._merged([learner.state_ for learner in given], merged.state_)
-        merged._parts = sum(learner._parts for learner in given)
+        merged._follow(given)
+        merged.state_ = merged._merged([learner.state_ for learner in given], merged.state_, rule)
     return merged
 
 
@@ -67,10 +79,16 @@ def beginning(learner: Learner) -> Learner:
     return begun
 
 
+def require_rule(rule: str) -> None:
+    """Refuse an unknown rule."""
+    if rule not in RULES:
+        raise ValueError(f"rule={rule!r} is unknown: choose one of {RULES}.")
+
+
 def require_sums(learner: OnlineLearner) -> None:
     """Refuse a learner whose state is not a sum over rows, with the reason."""
     if type(learner)._merged is OnlineLearner._merged:
-        learner._merged([], None)
+        learner._merged([], None, RULES[0])
 
 
 def _require_alike(first: Any, other: Any, i: int) -> None:

@@ -46,7 +46,7 @@ def forecast_block(state: SurrogateState, X: Array, reach: Reach, out: Array) ->
 @kernel
 def folklore_constants(reach: Reach) -> MulticlassConstants:
     """FOLKLORE with these weights."""
-    return MulticlassConstants(reach.radius, reach.lam, SHARP, 0.0, 0.0, reach.helmert, None)
+    return MulticlassConstants(reach.radius, reach.lam, SHARP, 0.0, 0.0, reach.helmert, None, 1.0)
 
 
 @kernel

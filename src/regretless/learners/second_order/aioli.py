@@ -59,7 +59,7 @@ class AIOLIConstants(NamedTuple):
     code: int  # the curvature rule
     number: float  # the curvature, if it is given as a number
     feature_bound: float  # 0: each row uses its own norm
-    virtual_weight: float
+    virtual_weight: float  # times the factor of the pull after merging
 
 
 class AIOLI(SurrogateClassifier):
@@ -118,6 +118,7 @@ class AIOLI(SurrogateClassifier):
     binary_only = True
     _constants: AIOLIConstants
     _logits_per_weight: ClassVar[float] = 0.5
+    _keeps_pull = 1.0
 
     def __init__(
         self,
@@ -155,13 +156,20 @@ class AIOLI(SurrogateClassifier):
 
     def _prepare(self, n_features: int, n_classes: int) -> AIOLIConstants:
         a = validate.positive("virtual_weight", self.virtual_weight, zero=True)
-        return AIOLIConstants(*self._shared_constants(n_classes), virtual_weight=a)
+        return AIOLIConstants(*self._shared_constants(n_classes), virtual_weight=a * self._pull)
 
     _learned = ("_numbers",)
 
     def _begin(self, n_features: int) -> None:
         super()._begin(n_features)
+        self._renumber()
+
+    def _renumber(self) -> None:
         self._numbers = np.array([*self._constants, min(self._largest) ** 2])
+
+    def _pull_by(self, factor: float) -> None:
+        super()._pull_by(factor)
+        self._renumber()
 
     # The cost of one row is mostly that of Python. A plain row (`is_plain_row`, written out) is learned and forecast by
     # one compiled call; all other rows, and rows with errors, use the general methods, which raise the errors. So do

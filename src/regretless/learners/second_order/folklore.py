@@ -62,6 +62,7 @@ class FOLKLORE(SurrogateClassifier):
     """
 
     _constants: MulticlassConstants
+    _keeps_pull = 0.5  # measured (benchmarks/merge.py): few rows per part make up for less than all of it
 
     def __init__(
         self,
@@ -94,7 +95,8 @@ class FOLKLORE(SurrogateClassifier):
         return bounds.folklore(**self._theorem(n), n_classes=self._n_classes)
 
     def _prepare(self, n_features: int, n_classes: int) -> MulticlassConstants:
-        return MulticlassConstants(*self._shared_constants(n_classes), H=helmert(n_classes), sampling=None)
+        shared = self._shared_constants(n_classes)
+        return MulticlassConstants(*shared, H=helmert(n_classes), sampling=None, pull=self._pull)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, self._constants, out)

@@ -196,7 +196,7 @@ class GAF(Sampled):
 
     def _prepare(self, n_features: int, n_classes: int) -> MulticlassConstants:
         shared = self._shared_constants(n_classes)
-        return MulticlassConstants(*shared, H=helmert(n_classes), sampling=self._sampling(n_classes))
+        return MulticlassConstants(*shared, H=helmert(n_classes), sampling=self._sampling(n_classes), pull=1.0)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, self._own_points(), out)

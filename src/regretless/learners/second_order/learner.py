@@ -9,16 +9,18 @@ from typing import Any, ClassVar, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
-from regretless.core import validate
+from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.learner import OnlineClassifier
 from regretless.core.tally import EXCESS, ROWS, WIDEST, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.second_order import curvature, panels
+from regretless.learners.second_order.merging import balance, sum_of
 from regretless.learners.second_order.rounding import allowance, require_digits
-from regretless.learners.second_order.surrogate import SurrogateState, check, merged, start
+from regretless.learners.second_order.surrogate import SurrogateState, check, start
 
 PRECISIONS = ("double", "single")
+MERGING = {"priors", "pull"}  # what a model file has of merging
 LARGEST_LOGIT = 1e300  # of a comparator: beyond it the curvature constants overflow
 
 
@@ -43,6 +45,10 @@ class SurrogateClassifier(OnlineClassifier):
     state_: SurrogateState
     _constants: Any  # the fields of `Constants`, and more of the learner
     _one_step = True
+    _learned: ClassVar[tuple[str, ...]] = ("_priors", "_pull")
+    _priors: float = 1.0  # how many times lambda counts at most, in a merged learner
+    _pull: float = 1.0  # the factor of the forecast's pull in a merged learner
+    _keeps_pull: ClassVar[float] = 0.0  # the exponent of this factor: 0 if the leader does not make up for the pull
     # Comparators have logits up to C = radius |x| times this: 1/2 if the weights give the margin z_1 - z_0.
     _logits_per_weight: ClassVar[float] = 1.0
 
@@ -93,8 +99,34 @@ class SurrogateClassifier(OnlineClassifier):
     def _check_state(self) -> None:
         check(self.state_, self._constants.regularization, min(self._largest))
 
-    def _merged(self, states: Sequence[Any], common: Any) -> Any:
-        return merged(states, common)
+    def _merged(self, states: Sequence[Any], common: Any, rule: str) -> Any:
+        if rule == "sum" or common.tally[ROWS] > 0:  # rows of the past may count only once
+            return sum_of(states, common)
+        balanced = balance(states, self._constants.regularization)
+        self._priors += balanced.priors
+        self._pull_by(balanced.pull**self._keeps_pull)
+        return sum_of(states, common, balanced)
+
+    def _follow(self, parts: Sequence[Any]) -> None:
+        super()._follow(parts)
+        self._priors = 1.0 + sum(part._priors - 1.0 for part in parts)
+        self._pull_by(sum(part._pull for part in parts) / len(parts))
+
+    def _pull_by(self, factor: float) -> None:
+        """Multiply the forecast's pull towards equal probabilities."""
+        self._pull *= factor
+        self._constants = self._prepare(self.n_features_in_, self._n_classes)
+
+    def _aside(self) -> dict[str, Any]:
+        merging = {"priors": self._priors, "pull": self._pull} if self._parts > 1 else {}
+        return super()._aside() | merging
+
+    def _take_up(self, aside: dict[str, Any]) -> None:
+        super()._take_up({name: value for name, value in aside.items() if name not in MERGING})
+        for name in MERGING & aside.keys():
+            state_checks.require(self._parts > 1, f"{name} belongs to merged learners, and this one is not")
+            state_checks.within(name, validate.positive(name, aside[name]), 1.0, float(self._parts))
+            setattr(self, f"_{name}", float(aside[name]))
 
     def _limits(self) -> tuple[float, float]:
         c = self._constants
@@ -125,14 +157,14 @@ class SurrogateClassifier(OnlineClassifier):
 
         :math:`\lambda |W|^2 + \sum loss - \min_V [\lambda |V|^2 + \sum_s q_s(V)]`, valid because every quadratic
         :math:`q_s` lies below its loss on the domain. It needs no solver and no second pass. Raises `NoCertificate` if
-        the curvature has no proof.
+        the curvature has no proof. After `merge`, lambda counts as often as in the merged sum.
         """
         check_is_fitted(self, "state_")
         self._require_proof(NoCertificate)
         domain = self.competes_with.domain
         norm = validate.comparator_norm(comparator_norm, domain, domain.largest_norm(self._n_classes))
         excess = float(self.state_.tally[EXCESS]) + allowance(self._matrix(), self.state_.tally, merged=self._parts > 1)
-        return self._constants.regularization * norm**2 + excess
+        return self._priors * self._constants.regularization * norm**2 + excess
 
     def _theorem(self, n: int | None) -> dict[str, Any]:
         """The arguments that all bounds share: n, d, R, B, lam, and kappa at R."""

@@ -50,6 +50,7 @@ class MulticlassConstants(NamedTuple):
     feature_bound: float  # 0: each row uses its own norm
     H: Array  # helmert(K): from reduced to logit coordinates
     sampling: Sampling | None  # None for FOLKLORE; known at compile time, so that each learner compiles its own loop
+    pull: float  # the factor of Q in FOLKLORE's forecast: above 1 after merging
 
 
 class Digits(NamedTuple):
@@ -62,11 +63,13 @@ class Digits(NamedTuple):
 
 
 @kernel
-def folklore_forecast(work: Work, z: Array) -> None:
+def folklore_forecast(work: Work, pull: float, z: Array) -> None:
     """Logits z, p = softmax(z), and e = z - m up to a constant, which every Hessian annihilates."""
-    m, e, p, Q = work.m, work.e, work.p, work.Q
+    m, e, p, Q = work.m, work.e, work.p, work.S
     K = m.size
     for a in range(K):
+        for b in range(K):
+            Q[a, b] = pull * work.Q[a, b]
         e[a] = m[a] + 0.25 * Q[a, a]
     solve_logits(e, Q, z, p, work)
     distance(z, m, e)
@@ -112,10 +115,10 @@ def gaf_point(work: Work, y: Array, weight: float) -> None:
 
 
 @kernel
-def forecast(work: Work, H: Array, sampling: Sampling | None, round_: int, out: Array) -> None:
+def forecast(work: Work, H: Array, pull: float, sampling: Sampling | None, round_: int, out: Array) -> None:
     """The forecast of a row, from m and Q in `work`: logits for FOLKLORE, log probabilities for GAF."""
     if sampling is None:
-        folklore_forecast(work, out)
+        folklore_forecast(work, pull, out)
     else:
         gaf_forecast(work, H, sampling, round_, out)
 
@@ -138,7 +141,7 @@ def meet(
 
     Returns weight times kappa; or -1, without counting the row, if P has too few digits for it.
     """
-    forecast(work, c.H, c.sampling, int(tally[ROWS]), out)
+    forecast(work, c.H, c.pull, c.sampling, int(tally[ROWS]), out)
     if weight == 0.0:
         return 0.0
     kap = kappa_of(c, size, 1.0, y.size)
@@ -213,4 +216,4 @@ def forecast_block(state: SurrogateState, X: Array, constants: MulticlassConstan
     for t in range(X.shape[0]):
         product(P, X[t], V)
         look(V, w, X[t], H, tally[ROOT] != 0.0, work)
-        forecast(work, H, constants.sampling, int(tally[ROWS]), out[t])
+        forecast(work, H, constants.pull, constants.sampling, int(tally[ROWS]), out[t])

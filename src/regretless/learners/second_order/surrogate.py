@@ -20,15 +20,12 @@ the certificate without lam |W|^2. Once P has too few digits, its array holds a 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
 
 from regretless.core import state_checks
 from regretless.core.jit import apart_kernel, inlined_kernel, kernel, summing_kernel
-from regretless.core.tally import EXCESS, LOSS, ROWS, UNEVEN
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import (
     Work,
@@ -40,23 +37,13 @@ from regretless.learners.second_order.algebra import (
 )
 from regretless.learners.second_order.roots import direction, shrink
 from regretless.learners.second_order.rounding import (
-    ENERGY,
-    MASS,
-    ROOT,
-    SHIFT,
-    SPREAD,
     SUMS,
     at_most,
-    begin_root,
     check_matrix,
-    covariance,
-    most_mass,
 )
 
 # Added to Q, relative to its trace, so that it stays positive definite after rounding (the second beyond ABSURD).
 ROUNDED, ROUNDED_FAR, ABSURD = 1e-15, 1e-10, 1e12
-# The largest condition number at which A is computed from its inverse.
-MOST_CONDITION = 1e12
 
 # Sizes of P for which four rows of P are folded at a time, and the least rows per block (see `in_four`). A larger P is
 # limited by memory bandwidth.
@@ -86,51 +73,6 @@ def check(state: Any, regularization: float, largest_row: float) -> None:
     state_checks.tally(state.tally)
     check_matrix(state.P, state.tally, 1.0 / regularization)
     state_checks.weights("w", state.w, largest_row)
-
-
-def merged(states: Sequence[Any], common: Any) -> Any:
-    r"""The state for the quadratics of all parts, which continued from a common state (docs/architecture.md).
-
-    Each sum is its minimum plus :math:`(V - w_i)^T A_i (V - w_i)`, and the common past counts once. So
-    :math:`A = A_0 + \sum (A_i - A_0)`, and with :math:`d_i = w_i - w_0` the minimiser is :math:`w_0 + d`,
-    :math:`A d = \sum A_i d_i`. The minimum lies :math:`\sum d_i^T A_i d_i - d^T A d` above the sum of the parts'
-    increases of their minima. In this form the constants of the sums, which are large, do not occur.
-    """
-    past = inverse(covariance(common.P, common.tally))
-    A, pull, rise = past.copy(), np.zeros(common.w.size), 0.0
-    tally = common.tally.copy()
-    added = [ROWS, UNEVEN, LOSS, EXCESS, MASS, SHIFT, ENERGY, SPREAD]
-    for state in states:
-        part, away = inverse(covariance(state.P, state.tally)), state.w - common.w
-        A += part - past
-        pull += part @ away
-        rise += float(away @ part @ away)
-        tally = np.maximum(tally, state.tally)  # sizes; the sums follow
-    for i in added:
-        tally[i] = common.tally[i] + sum(state.tally[i] - common.tally[i] for state in states)
-    P = inverse(A)
-    move = P @ pull
-    tally[EXCESS] -= rise - float(move @ pull)
-    tally[ROOT] = 0.0  # the masses of the parts add up to that of P
-    P = P.astype(common.P.dtype)
-    if tally[MASS] > most_mass(P):
-        begin_root(P, tally)
-    return type(common)(P=P, w=common.w + move, tally=tally)
-
-
-def inverse(M: Array) -> Array:
-    """The inverse of a positive definite matrix, symmetric to the bit."""
-    factor, failed = lapack.dpotrf(M, lower=True)
-    if not failed:
-        lower, failed = lapack.dpotri(factor, lower=True)
-    if failed or M.diagonal().max() * lower.diagonal().max() > MOST_CONDITION:
-        raise ValueError(
-            "these learners cannot be merged, because A is too ill-conditioned to be computed from its inverse. Scale "
-            "the features, for example to unit variance, or raise regularization."
-        )
-    lower = np.tril(lower)
-    found: Array = lower + np.tril(lower, -1).T
-    return found
 
 
 def helmert(n_classes: int) -> Array:

@@ -18,6 +18,7 @@ from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_wei
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
 from regretless.learners.second_order.algebra import dot
+from regretless.learners.second_order.merging import sum_of
 from regretless.learners.second_order.panels import coefficients, look_at_one
 from regretless.learners.second_order.roots import shrink
 from regretless.learners.second_order.rounding import (
@@ -43,7 +44,6 @@ from regretless.learners.second_order.surrogate import (
     fold_row,
     in_four,
     look_one,
-    merged,
     product_one,
 )
 from regretless.theory import bounds
@@ -139,8 +139,8 @@ class VovkAzouryWarmuth(OnlineRegressor):
         state_checks.weights("w", self.state_.w, 1.0, most=state_checks.LARGEST_SQUARED)
         state_checks.within("tally, the largest target", self.state_.tally[HIGHEST], 0.0, LARGEST_TARGET)
 
-    def _merged(self, states: Sequence[Any], common: Any) -> Any:
-        return merged(states, common)
+    def _merged(self, states: Sequence[Any], common: Any, rule: str) -> Any:
+        return sum_of(states, common)  # exact: its quadratics are the losses themselves
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, validate.reach(self._constants.regularization)

@@ -61,7 +61,8 @@ class _Method:
         self.s = cone.h - cone.G @ self.x
         self.y = 0.0
         self.degree = max(cone.degree + pieces.count, 1)
-        steepness = float(np.linalg.norm(self.H @ self.x + self.linear))
+        # The duals must balance the rows' pull: far below it, as without the rows, every step ends at their boundary.
+        steepness = float(np.linalg.norm(self.H @ self.x + self.linear + cone.gradient(pieces.pull())))
         mu = max(steepness * cone.reach / max(cone.degree, 1), pieces.complementarity() / max(pieces.count, 1))
         self.z = inverse(cone, self.s) * (mu or 1.0)
 
