@@ -21,6 +21,7 @@ from regretless.learners.bandits.bandit_multiclass import BanditMulticlass as Ba
 from regretless.learners.bandits.banditron import Banditron as Banditron
 from regretless.learners.bandits.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
 from regretless.learners.bandits.gaptron import Gaptron as Gaptron
+from regretless.learners.ensembles.boost_regression import BoostingRegression as BoostingRegression
 from regretless.learners.ensembles.boosting import OnlineBoosting as OnlineBoosting
 from regretless.learners.ensembles.hedge import Hedge as Hedge
 from regretless.learners.ensembles.mixture import Mixture as Mixture

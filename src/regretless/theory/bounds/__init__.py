@@ -7,7 +7,15 @@ the README's table, for the learners that use the bound.
 """
 
 from regretless.theory.bounds.bandits import bandit, banditron, gaptron, gaptron_bandit
-from regretless.theory.bounds.ensembles import boosting, boosting_regression, fixed_share, hedge, mixture, weak_learning
+from regretless.theory.bounds.ensembles import (
+    boosting,
+    boosting_regression,
+    boosting_regression_anytime,
+    fixed_share,
+    hedge,
+    mixture,
+    weak_learning,
+)
 from regretless.theory.bounds.first_order import (
     adagrad_norm,
     aggregation_excess_risk,
@@ -25,6 +33,7 @@ from regretless.theory.bounds.second_order import (
     aioli,
     aioli_descent,
     aioli_excess_risk,
+    aioli_inexact,
     folklore,
     gaf,
     gaf_logistic,
@@ -41,11 +50,13 @@ __all__ = [
     "aioli",
     "aioli_descent",
     "aioli_excess_risk",
+    "aioli_inexact",
     "averaging_excess_risk",
     "bandit",
     "banditron",
     "boosting",
     "boosting_regression",
+    "boosting_regression_anytime",
     "dual_averaging",
     "fixed_share",
     "folklore",
