@@ -1,7 +1,8 @@
 r"""Algorithms that the papers compare with, for the figures: AdaBoost.OL, AdaBoost.OLM and Newtron.
 
 They are written as in their papers, row by row in Python, and return the mistakes of every row. The learners of this
-library improve on them: `OnlineBoosting` on the first two, `BanditMulticlass` on the third.
+library improve on them: `OnlineBoosting` on the first two, `BanditMulticlass` on the third. Keys of REFERENCES.bib: `jung2017`,
+`beygelzimer2015`, `newtron`.
 """
 
 from __future__ import annotations
