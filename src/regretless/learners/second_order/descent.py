@@ -99,12 +99,12 @@ def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: Des
     """Play a block: forecast by descent, see the label, compute the loss, update."""
     S, w, tally = state
     lam = constants.regularization
-    if tally[ROOT] == 0.0:
-        begin_root(S, tally)
     f = np.empty(w.size)
     for t in range(X.shape[0]):
+        if tally[ROOT] == 0.0 and weight[t] != 0.0:
+            begin_root(S, tally)
         m, square = product_one(S, w, X, t, f)
-        q = dot(f, f)
+        q = look_one(f, X, t) if tally[ROOT] == 0.0 else dot(f, f)
         margin = forecast(m, q, square, tally, constants)
         out[t, 0] = -0.5 * margin
         out[t, 1] = 0.5 * margin
