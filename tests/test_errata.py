@@ -546,10 +546,10 @@ def test_folklore_boosting_regression_needs_a_smaller_ball() -> None:
     assert bounds.boosting_regression(T) == pytest.approx(107.8, abs=0.1)
 
 
-def dominance(sigma: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def dominance(sigma: np.ndarray, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Both sides of (F.2) without x x', for label 1: the matrix to be dominated, and the Hessian."""
-    apart = sigma - np.eye(sigma.size)[0] - slope
-    return np.outer(apart, apart) - np.outer(slope, slope), np.diag(sigma) - np.outer(sigma, sigma)
+    apart = sigma - np.eye(sigma.size)[0] - tilt
+    return np.outer(apart, apart) - np.outer(tilt, tilt), np.diag(sigma) - np.outer(sigma, sigma)
 
 
 def test_hessian_dominance_needs_an_exponential_constant() -> None:
@@ -562,15 +562,15 @@ def test_hessian_dominance_needs_an_exponential_constant() -> None:
         v = np.eye(K)[0] - np.eye(K)[1]
         symmetric = rng.normal(size=(20, K)) * 3
         symmetric[:, 1] = symmetric[:, 0]
-        for slope in (*symmetric, K * sigma - 1, sigma - 1 / K, sigma - 0.5):  # the sum of the losses, their mean, b_t
-            M, H = dominance(sigma, slope)
+        for tilt in (*symmetric, K * sigma - 1, sigma - 1 / K, sigma - 0.5):  # the sum of the losses, their mean, b_t
+            M, H = dominance(sigma, tilt)
             assert v @ M @ v == pytest.approx(1.0, rel=1e-9)
             assert v @ M @ v / (v @ H @ v) == pytest.approx(needed, rel=1e-9)
             assert np.linalg.eigvalsh(0.999 * needed * H - M).min() < -1e-6
     for p in np.linspace(0.001, 0.999, 99):  # two classes: c = 2 for the sum of both losses, 1 for their mean
         sigma = np.array([p, 1 - p])
-        for slope, c in ((2 * sigma - 1, 2.0), (sigma - 0.5, 1.0)):
-            M, H = dominance(sigma, slope)
+        for tilt, c in ((2 * sigma - 1, 2.0), (sigma - 0.5, 1.0)):
+            M, H = dominance(sigma, tilt)
             assert np.linalg.eigvalsh(c * H - M).min() > -1e-12
 
 

@@ -1,8 +1,8 @@
 r"""Algorithms that the papers compare with, for the figures: AdaBoost.OL, AdaBoost.OLM and Newtron.
 
 They are written as in their papers, row by row in Python, and return the mistakes of every row. The learners of this
-library improve on them: `OnlineBoosting` on the first two, `BanditMulticlass` on the third. Keys of REFERENCES.bib: `jung2017`,
-`beygelzimer2015`, `newtron`.
+library improve on them: `OnlineBoosting` on the first two, `BanditMulticlass` on the third.
+Keys of REFERENCES.bib: `beygelzimer2015`, `jung2017`, `newtron`.
 """
 
 from __future__ import annotations
