@@ -314,6 +314,12 @@ MATRIX = [
         "test_aggregating.py",
         # the theorem is about quadrature, which is for two features at most
         Entry(AggregatingForecaster(radius=3.0, method="langevin", n_samples=80), 2, margin=True, theorem=False),
+        Entry(
+            AggregatingForecaster(radius=2.0, method="langevin", n_samples=80, feature_bound=2.0),
+            2,
+            margin=True,
+            theorem=False,
+        ),
     ),
     *defined(
         by.aioli,
@@ -321,6 +327,7 @@ MATRIX = [
         Entry(AIOLI(radius=3.0), 2, margin=True),
         Entry(AIOLI(radius=2.0, virtual_weight=0.5, feature_bound=3.0), 2, margin=True),
     ),
+    *defined("test_descent.py", Entry(AIOLI(radius=2.0, solver="descent", steps=40), 2, margin=True, theorem=False)),
     *defined(
         by.folklore,
         Entry(FOLKLORE(radius=2.0), 2),
@@ -435,6 +442,7 @@ MATRIX = [
     *defined(
         "test_boosting.py",
         Entry(OnlineBoosting(n_estimators=3), 3, certificate=False, theorem=False),
+        Entry(OnlineBoosting("stump", n_estimators=3), 3, certificate=False, theorem=False),
         Entry(OnlineBoosting("naive-bayes", n_estimators=2), 2, certificate=False, theorem=False),
         Entry(OnlineBoosting(OGD(radius=2.0), n_estimators=2), 3, certificate=False, theorem=False),
     ),

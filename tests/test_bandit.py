@@ -773,3 +773,28 @@ def test_play_refuses() -> None:
 
 def test_public_names() -> None:
     assert {"BanditMulticlass", "EpsilonGreedy", "Banditron", "Gaptron", "play_bandit"} <= set(regretless.__all__)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_the_reduction_over_the_aggregating_forecaster(K: int) -> None:
+    """Theorem 9 over Foster et al.: exploration by its bound, which needs the largest row in advance."""
+    X = np.sin(np.arange(60.0))[:, None]
+    y = np.digitize(X[:, 0], [-0.3, 0.3] if K == 3 else [0.0])
+    base = AggregatingForecaster(radius=2.0, feature_bound=1.0)
+    found = {}
+    for exploration in ("theory", "anytime"):
+        learner = BanditMulticlass(base, n_classes=K, exploration=exploration, horizon=60)
+        for x, label in zip(X, y, strict=True):
+            action, _ = learner.act(x)
+            learner.feedback(x, action, bool(action == label))
+        assert learner.mistakes_ <= learner.mistake_bound(60 * np.log(K)) <= 60
+        found[exploration] = learner
+    regret = bounds.aggregating(60, n_features=1, n_classes=K, radius=2.0, feature_bound=1.0)
+    gamma = min(1.0, np.sqrt(K * regret / 60))
+    assert found["theory"].exploration_ == pytest.approx(gamma, rel=1e-12)
+    regret = bounds.aggregating(32, n_features=1, n_classes=K, radius=2.0, feature_bound=1.0)  # rounds 32 to 63
+    assert found["anytime"].exploration_ == pytest.approx(min(1.0, np.sqrt(K * regret / 32)), rel=1e-12)
+    with pytest.raises(ValueError, match="feature_bound"):
+        BanditMulticlass(AggregatingForecaster(radius=2.0), n_classes=K, horizon=60).act(X[0])
+    with pytest.raises(BadRow, match="feature_bound"):
+        found["theory"].act([1.5])

@@ -41,6 +41,16 @@ CALLS: dict[str, dict] = {
         "feature_bound": 0.5,
         "regularization": 0.2,
         "steps": 300,
+        "curvature": 0.18,
+    },
+    "aioli_inexact": {
+        "n": 500,
+        "n_features": 4,
+        "radius": 3.0,
+        "feature_bound": 0.5,
+        "regularization": 0.2,
+        "error": 1e-6,
+        "curvature": 0.18,
     },
     "aioli_excess_risk": {"n": 500, "n_features": 4, "radius": 3.0, "feature_bound": 0.5},
     "folklore": {
@@ -86,7 +96,8 @@ CALLS: dict[str, dict] = {
         "regret": 11.0,
         "failure": 0.05,
     },
-    "boosting_regression": {"n": 300, "curvature": 0.04},
+    "boosting_regression": {"n": 300, "horizon": 1200, "curvature": 0.04},
+    "boosting_regression_anytime": {"n": 300, "curvature": 0.04},
     "gaf": {
         "n": 700,
         "n_features": 5,
@@ -251,7 +262,7 @@ def best_rate(alpha: float, b: float, regret: float, failure: float) -> float:
 def written_out() -> dict[str, float]:
     """The formulas of the texts (corrected where docs/errata.md says so) at CALLS, number by number."""
     e = math.e
-    boosted = sqrt(1 + ln(300) ** 2)
+    boosted = sqrt(1 + ln(1200) ** 2)
     theory = 2 / ln(2) * 2.0**2 * 1.5**2 + 15 * (0.5 + 2 * sqrt(3) * (ln(3) / 2 + 4)) * ln(
         1 + 700 / (4 / ln(2) * (ln(3) / 2 + 4))
     )
@@ -260,7 +271,10 @@ def written_out() -> dict[str, float]:
     share = 20 / (700 * ln(3) + sqrt((700 * ln(3)) ** 2 + 4 * 700 * s**2 * 10))  # where the derivative is 0
     return {
         "aioli": 0.2 * 9 + 0.75 * 4 / 0.14 * ln(1 + 0.07 * 1000 * 4 / (4 * 4 * 0.2)),
-        "aioli_descent": 0.2 * 9 + 4 * 2.5 * ln(1 + 500 * 0.25 / (8 * 4 * 2.5 * 0.2)) + 1,
+        "aioli_descent": 0.2 * 9 + 4 / 0.36 * ln(1 + 0.18 * 500 * 0.25 / (4 * 4 * 0.2)) + 1,
+        "aioli_inexact": 0.2 * 9
+        + 4 / 0.36 * ln(1 + 0.18 * 500 * 0.25 / (4 * 4 * 0.2))
+        + 1500 * 0.5 * (503 * 0.25 / 3.2 + 1) * 1e-6,
         "aioli_excess_risk": (4 * 2.5 * ln(1 + 500 * 9 * 0.25 / (8 * 4 * 2.5)) + 1) / 500,
         "folklore": 1.1 * 3 * 4 + 2 * 5 / 0.32 * ln(1 + 0.16 * 700 * 2.25 / 1.1),
         "bandit": 250 + 7 * 11 / 0.3 + 0.3 * 90_000,
@@ -271,7 +285,8 @@ def written_out() -> dict[str, float]:
         "weak_learning": 16 * (5000 * ln(7) / (30 * 0.04) + 11 / 0.04 + 7 * 13 / 0.2) + 2 * ln(30 / 0.05),
         "boosting_regression": 4 * sqrt(2) * boosted
         + ln(1 + 0.04 * 300 * sqrt(2) * boosted) / 0.08
-        + 300 * ln(1 + e**2 / 90_000),
+        + 300 * ln(1 + e**2 / 1200**2),
+        "boosting_regression_anytime": 1 + ln(1 + 0.04 * 300 * (1 + ln(301) ** 2)) / 0.08 + e**2 * (math.pi**2 / 6 - 1),
         "gaf": smooth + 2 * 0.03 * 700,
         "gaf_general": 40 * 4 + 15 / 0.5 * (0.5 + 2 * sqrt(3) / 0.3) * ln(1 + 700 * 0.3 * 1.5 / 80),
         "kernel_gaf": 140 * 4 + 2 * (0.5 + sqrt(3) / 0.08) * 17 + 2 * 0.03 * 700,
@@ -363,10 +378,13 @@ def test_the_known_horizon_of_equation_38():
 
 
 def test_boosting_regression_without_a_curvature_takes_lemma_4():
-    reach = sqrt(2) * sqrt(1 + ln(300) ** 2)
-    assert call("boosting_regression", curvature=None) == call(
-        "boosting_regression", curvature=1 / (ln(2) + 2 * (reach + 1))
-    )
+    for name, last in (("boosting_regression", 1200), ("boosting_regression_anytime", 301)):
+        reach = sqrt(2) * sqrt(1 + ln(last) ** 2)
+        assert call(name, curvature=None) == call(name, curvature=1 / (ln(2) + 2 * (reach + 1)))
+
+
+def test_boosting_regression_without_a_horizon_is_for_as_many_rounds():
+    assert call("boosting_regression", horizon=None) == call("boosting_regression", horizon=300)
 
 
 def test_aioli_with_its_own_constant_is_the_texts_theorem_1():
@@ -404,6 +422,7 @@ def test_no_rows_cost_what_the_regularization_costs():
 GROWS = {
     "aioli": "n n_features radius feature_bound virtual_weight",
     "aioli_descent": "n n_features radius feature_bound",
+    "aioli_inexact": "n n_features radius feature_bound error",
     "aioli_excess_risk": "n_features radius feature_bound",
     "folklore": "n n_features n_classes radius feature_bound",
     "bandit": "n n_classes regret comparator_loss",
@@ -412,7 +431,8 @@ GROWS = {
     "gaptron_bandit": "n n_classes comparator_norm feature_bound comparator_loss",
     "boosting": "n n_classes regret",
     "weak_learning": "n n_classes regret sample_complexity",
-    "boosting_regression": "n",
+    "boosting_regression": "n horizon",
+    "boosting_regression_anytime": "n",
     "gaf": "n n_features n_classes radius feature_bound smoothing",
     "gaf_logistic": "n n_features n_classes radius feature_bound",
     "gaf_sampled": "n n_features n_classes radius feature_bound",
@@ -518,6 +538,7 @@ def test_boosting_regression_grows_like_the_square_of_a_logarithm():
 
 MAY_BE_ZERO = {
     "n",
+    "error",
     "feature_bound",
     "gradient_bound",
     "comparator_norm",
@@ -576,6 +597,8 @@ def test_assumptions_are_named():
         ("boosting", {"failure": 1.0}, "failure is the probability"),
         ("weak_learning", {"edge": 1.01}, "edge=1.01"),
         ("boosting_regression", {"curvature": 0.2}, "not proved"),
+        ("boosting_regression", {"n": 1201}, "n=1201 and horizon=1200"),
+        ("boosting_regression_anytime", {"curvature": 0.2}, "not proved"),
         ("gaf", {"regularization": 6.4}, r"max\(4, m\) zeta / alpha = 6\.492 for m = 2 scores"),
         ("gaf_general", {"regularization": 19.0}, r"max\(4, m\) zeta / alpha = 20 for m = 5 scores"),
         ("kernel_gaf", {"regularization": 6.4}, r"max\(4, m\) zeta / alpha = 6\.492 for m = 2 scores"),

@@ -568,6 +568,42 @@ def test_folklore_boosting_regression_needs_a_smaller_ball() -> None:
     assert bounds.boosting_regression(T) == pytest.approx(107.8, abs=0.1)
 
 
+def dominance(sigma: np.ndarray, tilt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both sides of (F.2) without x x', for label 1: the matrix to be dominated, and the Hessian."""
+    apart = sigma - np.eye(sigma.size)[0] - tilt
+    return np.outer(apart, apart) - np.outer(tilt, tilt), np.diag(sigma) - np.outer(sigma, sigma)
+
+
+def test_hessian_dominance_needs_an_exponential_constant() -> None:
+    """Appendix F: for K > 2 no symmetric regulariser satisfies (F.1) with c below 1 + (K-2) e^(BR) / 2."""
+    rng = np.random.default_rng(0)
+    for K, reach in ((3, 1.0), (3, 5.0), (3, 10.0), (6, 4.0)):
+        z = np.full(K, reach)
+        z[:2] = 0.0
+        sigma, needed = softmax(z), 1 + (K - 2) * math.exp(reach) / 2
+        v = np.eye(K)[0] - np.eye(K)[1]
+        symmetric = rng.normal(size=(20, K)) * 3
+        symmetric[:, 1] = symmetric[:, 0]
+        for tilt in (*symmetric, K * sigma - 1, sigma - 1 / K, sigma - 0.5):  # the sum of the losses, their mean, b_t
+            M, H = dominance(sigma, tilt)
+            assert v @ M @ v == pytest.approx(1.0, rel=1e-9)
+            assert v @ M @ v / (v @ H @ v) == pytest.approx(needed, rel=1e-9)
+            assert np.linalg.eigvalsh(0.999 * needed * H - M).min() < -1e-6
+    for p in np.linspace(0.001, 0.999, 99):  # two classes: c = 2 for the sum of both losses, 1 for their mean
+        sigma = np.array([p, 1 - p])
+        for tilt, c in ((2 * sigma - 1, 2.0), (sigma - 0.5, 1.0)):
+            M, H = dominance(sigma, tilt)
+            assert np.linalg.eigvalsh(c * H - M).min() > -1e-12
+
+
+def test_the_trace_does_what_dominance_cannot() -> None:
+    """Lemma 7 at Appendix F's example, A = I: the instantaneous regret is Tr(H), though M <= c H fails for c = 1."""
+    sigma = softmax(np.array([0.0, 0.0, 10.0]))
+    M, H = dominance(sigma, sigma - 0.5)  # b_t(W; I)
+    assert np.trace(M) == pytest.approx(np.trace(H), rel=1e-9)
+    assert np.linalg.eigvalsh(H - M).min() < -0.4
+
+
 def test_the_perceptrons_lower_bound_subtracts_the_hinge_losses() -> None:
     """|w| |u| >= M - sum of hinge losses, and not M + sum."""
     learner = Perceptron().partial_fit([[1.0]], [1], classes=[-1, 1])

@@ -104,7 +104,13 @@ IMPOSSIBLE: dict[str, tuple[Any, Change, str]] = {
         set_entry("state.walkers", (0, 0), 5.0),
         "walkers",
     ),
-    "a weight of no stump": (OnlineBoosting(n_estimators=2), set_entry("state.memory", (0, 0, 0), 99.0), "shifts"),
+    "a weight of no stump": (
+        OnlineBoosting("stump", n_estimators=2),
+        set_entry("state.memory", (0, 0, 0), 99.0),
+        "shifts",
+    ),
+    "a fern of no column": (OnlineBoosting(n_estimators=2), set_entry("state.memory", (0, 0, 0), 99.0), "columns"),
+    "a fern between columns": (OnlineBoosting(n_estimators=2), set_entry("state.memory", (0, 0, 0), 0.5), "columns"),
     "an action that is none": (
         EpsilonGreedy(AIOLI(), n_classes=2),
         set_entry("state.pending", 1, 7.0),

@@ -23,6 +23,7 @@ from regretless.learners.bandits.epsilon_greedy import EpsilonGreedy as EpsilonG
 from regretless.learners.bandits.gaptron import Gaptron as Gaptron
 from regretless.learners.batch.sample_minmax import SampleMinmaxPredictor as SampleMinmaxPredictor
 from regretless.learners.batch.shifted_least_squares import ShiftedLeastSquares as ShiftedLeastSquares
+from regretless.learners.ensembles.boost_regression import BoostingRegression as BoostingRegression
 from regretless.learners.ensembles.boosting import OnlineBoosting as OnlineBoosting
 from regretless.learners.ensembles.hedge import Hedge as Hedge
 from regretless.learners.ensembles.mixture import Mixture as Mixture

@@ -11,6 +11,7 @@ import numpy as np
 from regretless.core.types import Array
 from regretless.evaluate.play_bandit import play_bandit
 from regretless.evaluate.plots import draw_band, panels, style, tidy
+from regretless.figures.baselines import newtron
 from regretless.figures.common import SPREAD, Table, Work, log_marks, quartiles
 from regretless.learners.bandits.bandit_multiclass import BanditMulticlass
 from regretless.learners.bandits.banditron import Banditron
@@ -20,6 +21,7 @@ from regretless.learners.second_order.folklore import FOLKLORE
 from regretless.theory.domains import RowBall
 
 REDUCTION = "FOLKLORE's reduction"
+BETA = 0.01  # of Newtron, as in its paper's experiments
 
 
 @dataclass(frozen=True)
@@ -68,19 +70,23 @@ def game(settings: Settings, T: int, seed: int, run: int) -> dict[str, Any]:
     y = np.argmax(logits + rng.gumbel(size=(T, K)), axis=1)
     base = FOLKLORE(radius=B, feature_bound=1.0)
     learners: dict[str, Any] = {REDUCTION: BanditMulticlass(base, n_classes=K, horizon=T, random_state=run)}
+    gamma = float(min(0.5, math.sqrt(K / T)))  # the exploration for sqrt(K T) mistakes
     if settings.horizons[-1] == T:
-        gamma = float(min(0.5, math.sqrt(K / T)))  # the exploration for sqrt(K T) mistakes
         learners |= {
             "ε-greedy over FOLKLORE": EpsilonGreedy(base, epsilon=gamma, n_classes=K, random_state=run),
             "Banditron": Banditron(gamma=min(0.5, T ** (-1 / 3)), n_classes=K, random_state=run),
             "Gaptron": Gaptron(gamma=gamma, n_classes=K, random_state=run),
         }
     traces: Any = play_bandit(learners, X, y, domain=RowBall(B), checkpoints=log_marks(T), progress=False)
+    rates = {name: trace.mistake_rate for name, trace in traces.items()}
+    if settings.horizons[-1] == T:
+        marks = np.asarray(log_marks(T))
+        rates["Newtron"] = np.cumsum(newtron(X, y, K, B, gamma, BETA, seed=run))[marks - 1] / marks
     return {
         "relative": _above_best_log_loss(traces[REDUCTION]),
         "bound": traces[REDUCTION].bound[-1],
         "exploration": learners[REDUCTION].exploration_,
-        "rates": {name: trace.mistake_rate for name, trace in traces.items()},
+        "rates": rates,
     }
 
 

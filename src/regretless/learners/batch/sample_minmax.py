@@ -28,6 +28,7 @@ from regretless.learners.second_order.algebra import (
     norm,
 )
 from regretless.theory import bounds
+from regretless.theory.losses import LOGISTIC, SOFTMAX
 
 SETTLED = 1e-11  # steps halve at least, so that later ones would move no score by more than this
 MOST_STEPS = 40
@@ -379,4 +380,4 @@ def hedge_block(fitted: Sample, leader: Leader, X: Array, numbers: tuple[float, 
                 W[:] = leader.w
                 refit(sample.X, sample.Y, sample.weight, W, lam, radius)
             flat = W.reshape(-1)
-            out[t, y] = -loss_of(W, x, label) - share * dot(flat, flat)
+            out[t, y] = -loss_of(LOGISTIC if r == 1 else SOFTMAX, W, x, label) - share * dot(flat, flat)

@@ -1,4 +1,4 @@
-"""OnlineBoosting: AdaBoost.OLM++ over weak learners, with boosting regression by AIOLI."""
+"""OnlineBoosting: AdaBoost.OLM++ over weak learners, with boosting regression by FOLKLORE."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from regretless.learners.ensembles.weak import (
     Weighted,
     check_memory,
     hear,
+    memory_shape,
     new_memory,
     say,
 )
@@ -67,7 +68,7 @@ class OnlineBoosting(OnlineClassifier):
 
     .. math:: C(y, l) = \frac{p_l - p_y + 1}{K}\ (l \ne y), \qquad C(y, y) = 0;
 
-    boosting regression then moves the score of that label, by AIOLI in two dimensions. The forecast is the most
+    boosting regression then moves the score of that label (`BoostingRegression`). The forecast is the most
     probable label of one stage, drawn in proportion to exp(-mistakes of the stage) (Hedge); probabilities are the mean
     of the stages' probabilities with the same weights. The cost per row is O(N K) plus that of the weak learners.
 
@@ -77,12 +78,14 @@ class OnlineBoosting(OnlineClassifier):
 
     Parameters
     ----------
-    estimator : "stump" (one column in eight parts, each with the label of least cost), "naive-bayes" (normal features,
-        rows weighted by their cost), any classifier of this library (rows weighted by their cost, see
+    estimator : "ferns" (20 random tables of four columns, each column in four parts: the label of least mean cost),
+        "stump" (one column in eight parts, each with the label of least cost), "naive-bayes" (normal features, rows
+        weighted by their cost), any classifier of this library (rows weighted by their cost, see
         `regretless.learners.ensembles.weak.Weighted`), or an object with the methods of
-        `regretless.learners.ensembles.weak.WeakLearner`. Each stage has a copy.
+        `regretless.learners.ensembles.weak.WeakLearner`. Each stage has a copy. The compiled ones, named by a string,
+        scale the columns by running moments. A fern has 256 K numbers: N stages take 41 N K kilobytes.
     n_estimators : N, the number of stages.
-    random_state : seed of the stumps' cuts and of the draws. Draws depend on the seed and the number of the row.
+    random_state : seed of ferns, cuts and draws. Draws depend on the seed and the number of the row.
 
     Attributes
     ----------
@@ -113,7 +116,7 @@ class OnlineBoosting(OnlineClassifier):
     _learned = ("_weak",)
     _weak: list[WeakLearner]
 
-    def __init__(self, estimator: Any = "stump", n_estimators: int = 20, random_state: int = 0) -> None:
+    def __init__(self, estimator: Any = "ferns", n_estimators: int = 20, random_state: int = 0) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
         self.random_state = random_state
@@ -138,7 +141,7 @@ class OnlineBoosting(OnlineClassifier):
         c = self._constants
         stages = np.empty((c.n_estimators, regression.MEMORY))
         for stage in stages:
-            begin(stage)
+            begin(stage, regression.REGULARIZATION)
         if c.kind >= 0:
             memory = new_memory(c.kind, c.n_estimators, n_features, n_classes, c.seed)
         else:
@@ -163,16 +166,17 @@ class OnlineBoosting(OnlineClassifier):
         return self.n_estimators
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
-        compiled = self.estimator in COMPILED if isinstance(self.estimator, str) else False
         stages = self.n_estimators if isinstance(self.n_estimators, int) else 0
-        return stages * n_features * n_classes if compiled else stages
+        if isinstance(self.estimator, str) and self.estimator in COMPILED:
+            return math.prod(memory_shape(COMPILED[self.estimator], stages, n_features, n_classes))
+        return stages
 
     def _check_state(self) -> None:
         c, state = self._constants, self.state_
         state_checks.tally(state.tally)
         state_checks.moments("moments", state.moments, float(state.tally[ROWS]), LARGEST)
         if c.kind >= 0:
-            check_memory(c.kind, state.memory)
+            check_memory(c.kind, state.memory, self.n_features_in_)
         regression.check(state.regression)
         state_checks.within("log_weight", state.log_weight, -state_checks.LARGEST, 0.0)
         state_checks.sums("edges", state.edges)
@@ -303,16 +307,21 @@ class OnlineBoosting(OnlineClassifier):
         return regression.regret(self.state_.regression)
 
     def mistake_bound(self, failure: float = 0.05) -> float:
-        """Proposition 12: an upper bound on the mistakes of the drawn labels, with probability 1 - `failure`."""
+        """An upper bound on the mistakes of the drawn labels, with probability 1 - `failure`.
+
+        That of Proposition 12 (`regretless.bounds.boosting`), or the number of rows if this is smaller.
+        """
         check_is_fitted(self, "state_")
         require_unit_weights(self.state_.tally)
-        return bounds.boosting(
-            int(self.state_.tally[ROWS]),
+        n = int(self.state_.tally[ROWS])
+        promised = bounds.boosting(
+            n,
             n_classes=self._n_classes,
             edges=np.clip(self.edges_, -1.0, 1.0).tolist(),
             regret=float(self.stage_regret_.max()),
             failure=failure,
         )
+        return min(float(n), promised)
 
     @property
     def competes_with(self) -> None:  # type: ignore[override]

@@ -37,6 +37,7 @@ class AggregatingConstants(NamedTuple):
     n_samples: int
     mu: float
     seed: int
+    feature_bound: float  # infinity: none declared
     G: Array  # weights to logits: see posterior.py
 
 
@@ -98,6 +99,8 @@ class AggregatingForecaster(RememberingClassifier):
     n_samples : the number of walkers, at least 4 per parameter.
     smoothing : mu.
     random_state : seed of the walkers. Draws depend only on the seed and the number of rows learned.
+    feature_bound : R, the largest norm of a row, for `regret_bound`; a row with a larger norm is rejected. None means
+        the largest norm so far.
 
     Attributes
     ----------
@@ -132,12 +135,14 @@ class AggregatingForecaster(RememberingClassifier):
         n_samples: int = 512,
         smoothing: float = 0.0,
         random_state: int = 0,
+        feature_bound: float | None = None,
     ) -> None:
         self.radius = radius
         self.method = method
         self.n_samples = n_samples
         self.smoothing = smoothing
         self.random_state = random_state
+        self.feature_bound = feature_bound
 
     @classmethod
     def _example(cls) -> Self:
@@ -166,8 +171,9 @@ class AggregatingForecaster(RememberingClassifier):
         if mu > 1.0:
             raise ValueError(f"smoothing={mu} must be at most 1.")
         validate.whole("random_state", self.random_state, 0)
+        bound = math.inf if self.feature_bound is None else validate.positive("feature_bound", self.feature_bound)
         return AggregatingConstants(
-            radius, method, int(self.n_samples), mu, int(self.random_state), scale(n_classes, radius)
+            radius, method, int(self.n_samples), mu, int(self.random_state), bound, scale(n_classes, radius)
         )
 
     def _start(self, n_features: int, n_classes: int) -> QuadratureState | WalkersState:
@@ -207,7 +213,7 @@ class AggregatingForecaster(RememberingClassifier):
 
     def _limits(self) -> tuple[float, float]:
         c = self._constants
-        return math.inf, LARGEST_MARGIN[c.method] / max(1.0, c.radius)
+        return c.feature_bound, LARGEST_MARGIN[c.method] / max(1.0, c.radius)
 
     @property
     def competes_with(self) -> Competition:
@@ -234,7 +240,7 @@ class AggregatingForecaster(RememberingClassifier):
         return float(self.state_.tally[LOSS]) - (total_loss(Z, Y) - excess)
 
     def regret_bound(self, n: int | None = None) -> float:
-        """The theorem for the exact mixture, with R the largest row so far."""
+        """The theorem for the exact mixture, with R the largest norm so far (or `feature_bound`)."""
         check_is_fitted(self, "state_")
         c = self._constants
         tally = self.state_.tally
@@ -249,7 +255,7 @@ class AggregatingForecaster(RememberingClassifier):
             n_features=self.n_features_in_,
             n_classes=self._n_classes,
             radius=c.radius,
-            feature_bound=float(tally[WIDEST]),
+            feature_bound=float(tally[WIDEST]) if c.feature_bound == math.inf else c.feature_bound,
             smoothing=c.mu,
         )
 

@@ -61,7 +61,7 @@ class KernelConstants(NamedTuple):
     def of_gaf(self) -> MulticlassConstants:
         """The numbers that the kernels of GAF read, with points that they may overwrite."""
         sampling = self.sampling._replace(points=self.sampling.points.copy())
-        return MulticlassConstants(*self[:6], sampling=sampling)
+        return MulticlassConstants(*self[:6], sampling=sampling, pull=1.0)
 
 
 class KernelGAF(Sampled, KernelClassifier):
@@ -284,7 +284,7 @@ def forecast(learned: Expansion, row: Row, tally: Array, constants: MulticlassCo
     H = constants.H
     work = workspace(*H.shape)
     look_by(learned, row, constants.regularization, H, work)
-    multiclass.forecast(work, H, constants.sampling, int(tally[ROWS]), out)
+    multiclass.forecast(work, H, constants.pull, constants.sampling, int(tally[ROWS]), out)
 
 
 @kernel

@@ -17,7 +17,7 @@ from regretless.core.setting import Setting
 from regretless.core.tally import record
 from regretless.core.turns import WRITER, takes_its_turn, turn_of
 from regretless.core.types import Array
-from regretless.learners.second_order import panels
+from regretless.learners.second_order import descent, panels
 from regretless.learners.second_order.algebra import dot
 from regretless.learners.second_order.curvature import kappa, kappa_of
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
@@ -89,6 +89,10 @@ class AIOLI(SurrogateClassifier):
         rejected.
     precision : "double", or "single" to store P in float32, which halves most of the memory and memory traffic.
         Forecasts then agree to about 1e-6, and there is no certificate after a few hundred rows (docs/rounding.md).
+    solver : "exact" solves the scalar equation; "descent" is the paper's Algorithm 2, gradient descent from 0, which
+        takes :math:`R^2/\lambda` times a logarithm of n steps (Theorem 4; `regretless.bounds.aioli_descent`), for
+        comparison. It needs virtual_weight=1.
+    steps : the number of steps per row, for solver="descent". None means enough for a total error of 1.
 
     Attributes
     ----------
@@ -116,7 +120,7 @@ class AIOLI(SurrogateClassifier):
     """
 
     binary_only = True
-    _constants: AIOLIConstants
+    _constants: AIOLIConstants | descent.DescentConstants
     _logits_per_weight: ClassVar[float] = 0.5
     _keeps_pull = 1.0
 
@@ -128,6 +132,8 @@ class AIOLI(SurrogateClassifier):
         virtual_weight: float = 1.0,
         feature_bound: float | None = None,
         precision: str = "double",
+        solver: str = "exact",
+        steps: int | None = None,
     ) -> None:
         self.radius = radius
         self.regularization = regularization
@@ -135,6 +141,8 @@ class AIOLI(SurrogateClassifier):
         self.virtual_weight = virtual_weight
         self.feature_bound = feature_bound
         self.precision = precision
+        self.solver = solver
+        self.steps = steps
 
     @classmethod
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
@@ -151,12 +159,26 @@ class AIOLI(SurrogateClassifier):
         return Competition("logistic", Ball(self._radius))
 
     def regret_bound(self, n: int | None = None) -> float:
-        """The bound of Theorem 1, with R the largest norm so far (or `feature_bound`)."""
+        """The bound of Theorem 1 (or 4), with R the largest norm so far (or `feature_bound`)."""
+        if isinstance(self._in_play, descent.DescentConstants):
+            steps = self._in_play.steps
+            return bounds.aioli_descent(**self._theorem(n), steps=None if steps == descent.BY_RULE else steps)
         return bounds.aioli(**self._theorem(n), virtual_weight=self._constants.virtual_weight)
 
-    def _prepare(self, n_features: int, n_classes: int) -> AIOLIConstants:
+    def _prepare(self, n_features: int, n_classes: int) -> AIOLIConstants | descent.DescentConstants:
         a = validate.positive("virtual_weight", self.virtual_weight, zero=True)
-        return AIOLIConstants(*self._shared_constants(n_classes), virtual_weight=a * self._pull)
+        shared = self._shared_constants(n_classes)
+        if self.solver == "exact":
+            return AIOLIConstants(*shared, virtual_weight=a * self._pull)
+        if self.solver != "descent":
+            raise ValueError(f'solver={self.solver!r} is unknown: choose "exact" or "descent".')
+        if a != 1.0:
+            raise ValueError(f'virtual_weight={a}: solver="descent" is for virtual_weight=1. Or use solver="exact".')
+        return descent.constants_of(shared, self.steps)
+
+    def _limits(self) -> tuple[float, float]:
+        declared, largest = super()._limits()
+        return declared, min(largest, descent.largest_row(self._constants))
 
     _learned = ("_numbers",)
 
@@ -165,10 +187,12 @@ class AIOLI(SurrogateClassifier):
         self._renumber()
 
     def _renumber(self) -> None:
-        self._numbers = np.array([*self._constants, min(self._largest) ** 2])
+        exact = isinstance(self._constants, AIOLIConstants)
+        # no row is smaller than -1: solver="descent" uses the general methods for every row
+        self._numbers = np.array([*self._constants[: VIRTUAL + 1], min(self._largest) ** 2 if exact else -1.0])
 
     def _pull_by(self, factor: float) -> None:
-        super()._pull_by(factor)
+        super()._pull_by(factor if isinstance(self._constants, AIOLIConstants) else 1.0)  # Algorithm 2 has weight 1
         self._renumber()
 
     # The cost of one row is mostly that of Python. A plain row (`is_plain_row`, written out) is learned and forecast by
@@ -214,10 +238,18 @@ class AIOLI(SurrogateClassifier):
         return super().predict_proba_one(x)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, self._constants, out)
+        c = self._constants
+        if isinstance(c, descent.DescentConstants):
+            descent.run(self.state_, X, Y, weight, c, out)
+        else:
+            panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, c, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        forecast_block(self.state_, X, self._constants, out)
+        c = self._constants
+        if isinstance(c, descent.DescentConstants):
+            descent.forecast_block(self.state_, X, c, out)
+        else:
+            forecast_block(self.state_, X, c, out)
 
 
 @inlined_kernel

@@ -27,6 +27,7 @@ from regretless.learners.second_order.algebra import (
     trace,
     workspace,
 )
+from regretless.learners.second_order.merging import sum_of
 from regretless.learners.second_order.mixable import (
     MixableLoss,
     SquaredLoss,
@@ -54,7 +55,6 @@ from regretless.learners.second_order.surrogate import (
     flush,
     fold,
     look,
-    merged,
     product,
     start,
 )
@@ -182,8 +182,8 @@ class GeneralGAF(OnlineRegressor):
     def _check_state(self) -> None:
         check(self.state_, self._constants.regularization, min(self._largest))
 
-    def _merged(self, states: Sequence[Any], common: Any) -> Any:
-        return merged(states, common)
+    def _merged(self, states: Sequence[Any], common: Any, rule: str) -> Any:
+        return sum_of(states, common)
 
     def _limits(self) -> tuple[float, float]:
         c = self._constants

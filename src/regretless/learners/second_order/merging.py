@@ -61,14 +61,15 @@ def sum_of(states: Sequence[Any], common: Any, balance: Balance | None = None) -
     `balance` adds to A; the common state must then be the empty one.
     """
     past = inverse(covariance(common.P, common.tally))
-    A, pull, rise = past.copy(), np.zeros(common.w.size), 0.0
+    A, size = past.copy(), len(past)
+    pull, rise = np.zeros((size, common.w.size // size)), 0.0  # one column per row of w that shares P
     tally = common.tally.copy()
     added = [ROWS, UNEVEN, LOSS, EXCESS, MASS, SHIFT, ENERGY, SPREAD]
     for state in states:
-        part, away = inverse(covariance(state.P, state.tally)), state.w - common.w
+        part, away = inverse(covariance(state.P, state.tally)), (state.w - common.w).reshape(-1, size).T
         A += part - past
         pull += part @ away
-        rise += float(away @ part @ away)
+        rise += float(np.sum(away * (part @ away)))
         tally = np.maximum(tally, state.tally)  # sizes; the sums follow
     for i in added:
         tally[i] = common.tally[i] + sum(state.tally[i] - common.tally[i] for state in states)
@@ -77,12 +78,12 @@ def sum_of(states: Sequence[Any], common: Any, balance: Balance | None = None) -
         tally[MASS] += balance.priors
     P = inverse(A)
     move = P @ pull
-    tally[EXCESS] -= rise - float(move @ pull)
+    tally[EXCESS] -= rise - float(np.sum(move * pull))
     tally[ROOT] = 0.0  # the masses of the parts add up to that of P
     P = P.astype(common.P.dtype)
     if tally[MASS] > most_mass(P):
         begin_root(P, tally)
-    return type(common)(P=P, w=common.w + move, tally=tally)
+    return type(common)(P=P, w=common.w + move.T.reshape(common.w.shape), tally=tally)
 
 
 def balance(states: Sequence[Any], regularization: float) -> Balance:

@@ -8,7 +8,15 @@ the README's table, for the learners that use the bound.
 
 from regretless.theory.bounds.bandits import bandit, banditron, gaptron, gaptron_bandit
 from regretless.theory.bounds.batch import averaged_log_loss, sample_minmax, shifted_average
-from regretless.theory.bounds.ensembles import boosting, boosting_regression, fixed_share, hedge, mixture, weak_learning
+from regretless.theory.bounds.ensembles import (
+    boosting,
+    boosting_regression,
+    boosting_regression_anytime,
+    fixed_share,
+    hedge,
+    mixture,
+    weak_learning,
+)
 from regretless.theory.bounds.first_order import (
     adagrad_norm,
     aggregation_excess_risk,
@@ -31,6 +39,7 @@ from regretless.theory.bounds.second_order import (
     aioli,
     aioli_descent,
     aioli_excess_risk,
+    aioli_inexact,
     folklore,
     gaf,
     gaf_general,
@@ -49,6 +58,7 @@ __all__ = [
     "aioli",
     "aioli_descent",
     "aioli_excess_risk",
+    "aioli_inexact",
     "averaged_log_loss",
     "averaging_excess_risk",
     "averaging_sequences",
@@ -56,6 +66,7 @@ __all__ = [
     "banditron",
     "boosting",
     "boosting_regression",
+    "boosting_regression_anytime",
     "descending_steps",
     "dual_averaging",
     "fixed_share",

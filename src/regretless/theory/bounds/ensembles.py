@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from regretless.core.errors import NoBound
 from regretless.theory.bounds.assumptions import check_classes, check_counts, check_failure, check_nonnegative
-from regretless.theory.bounds.second_order import folklore
+from regretless.theory.bounds.second_order import aioli, folklore
 
 
 def _hedge(mistakes: float, n_estimators: int, failure: float) -> float:
@@ -155,28 +155,59 @@ def weak_learning(
     return _hedge(4 * (shared + n_classes * sample_complexity / edge), n_estimators, failure)
 
 
-def boosting_regression(n: int, *, curvature: float | None = None) -> float:
+def boosting_regression(n: int, *, horizon: int | None = None, curvature: float | None = None) -> float:
     r"""The regret of boosting regression by FOLKLORE (`folklore`, Theorem 13).
 
-    .. math:: 4BR + \frac1{2\kappa} \ln(1 + \kappa n BR) + n\ln\left(1 + \frac{e^2}{n^2}\right), \quad B = \sqrt2,
-        R = \sqrt{1 + \ln^2 n}
+    .. math:: 4BR + \frac1{2\kappa} \ln(1 + \kappa n BR) + n\ln\left(1 + \frac{e^2}{T^2}\right), \quad B = \sqrt2,
+        R = \sqrt{1 + \ln^2 T}
 
     This is the corrected Theorem 3 for two classes, two features and :math:`\lambda = 2R/B`, plus the cost of clipping
-    the logits to :math:`\pm\ln n`: :math:`O(\ln^2 n)`. The paper uses B = 2 and R = 1 + ln n, larger than the norms of
-    its comparators and rows (docs/errata.md). Without a curvature, :math:`\kappa = 1/(\ln 2 + 2(BR+1))`, the `"gaf"`
-    constant.
+    the logits to :math:`\pm\ln T`: :math:`O(\ln^2 T)`. The paper uses B = 2 and R = 1 + ln T, larger than the norms of
+    its comparators and rows (docs/errata.md). Without a horizon, T = n. Without a curvature,
+    :math:`\kappa = 1/(\ln 2 + 2(BR+1))`, the `"gaf"` constant.
 
     **Order.** O(log² n) regret.
 
-    **Assumes.** n >= 1, known in advance; the comparator's alpha in [-2, 2]; kappa is proved for logits up to BR.
+    **Assumes.** T known in advance, 1 <= n <= T; the comparator's alpha in [-2, 2]; kappa is proved for logits up to
+    BR.
 
     >>> round(boosting_regression(1000), 2)
     107.79
     """
-    check_counts(n=n)
-    B, R = math.sqrt(2), math.hypot(1, math.log(n))
+    T = n if horizon is None else horizon
+    check_counts(n=n, horizon=T)
+    if n > T:
+        raise NoBound(f"the horizon must be at least the number of rounds; here n={n} and horizon={T}.")
+    B, R = math.sqrt(2), math.hypot(1, math.log(T))
     kappa = 1 / (math.log(2) + 2 * (B * R + 1)) if curvature is None else curvature
     regret = folklore(
         n, n_features=2, n_classes=2, radius=B, feature_bound=R, regularization=2 * R / B, curvature=kappa
     )
-    return regret + n * math.log1p((math.e / n) ** 2)
+    return regret + n * math.log1p((math.e / T) ** 2)
+
+
+def boosting_regression_anytime(n: int, *, curvature: float | None = None) -> float:
+    r"""The regret of boosting regression without a horizon (`folklore`, Theorem 13, with other constants).
+
+    .. math:: 1 + \frac1{2\kappa} \ln(1 + \kappa n R^2) + e^2\left(\frac{\pi^2}6 - 1\right), \quad
+        R = \sqrt{1 + \ln^2(n+1)}
+
+    Round t is clipped at ln(t+1), and :math:`\lambda = 1/4`, too small for Theorem 3. For two classes FOLKLORE is AIOLI
+    with virtual weight 1/2, radius :math:`2\sqrt2` and half of lambda, whose bound (`aioli`) holds for every lambda.
+    Clipping round t costs at most :math:`e^2/(t+1)^2`. Without a curvature, kappa is the `"gaf"` constant for logits up
+    to :math:`\sqrt2 R`.
+
+    **Order.** O(log² n) regret.
+
+    **Assumes.** the comparator's alpha in [-2, 2]; kappa is proved for logits up to :math:`\sqrt2 R`.
+
+    >>> round(boosting_regression_anytime(1000), 2)
+    91.97
+    """
+    check_nonnegative(n=n)
+    B, R = math.sqrt(2), math.hypot(1, math.log(n + 1))
+    kappa = 1 / (math.log(2) + 2 * (B * R + 1)) if curvature is None else curvature
+    regret = aioli(
+        n, n_features=2, radius=2 * B, feature_bound=R, regularization=1 / 8, curvature=kappa, virtual_weight=0.5
+    )
+    return regret + math.e**2 * (math.pi**2 / 6 - 1)
