@@ -262,6 +262,8 @@ class Entry:
 
     @property
     def largest_target(self) -> float:
+        if isinstance(self.learner, GeneralGAF):
+            return self.learner.loss.target_bound  # type: ignore[union-attr]
         largest = 1e70 if self.first_order else 1e150
         if self.loss == "squared" and hasattr(self.learner, "scale"):
             return min(largest, self.learner.scale * getattr(self.learner, self.bounds_entries))
@@ -372,7 +374,7 @@ MATRIX = [
         by.vovk,
         Entry(VovkAzouryWarmuth(), 1),
         Entry(VovkAzouryWarmuth(regularization=0.05), 1),
-        Entry(GeneralGAF(SquaredLoss(target_bound=100.0), radius=3.0, regularization=0.1), 1),
+        Entry(GeneralGAF(SquaredLoss(target_bound=1e4), radius=3.0, regularization=0.1), 1),
     ),
     *defined(
         by.perceptron,

@@ -100,7 +100,7 @@ def test_folklore(kind, radius, K):
 @pytest.mark.parametrize("radius", RADII)
 @pytest.mark.parametrize("K", [2, 3, 4])
 def test_gaf(kind, radius, K):
-    learner = GAF(radius=radius)
+    learner = GAF(radius=radius, regularization=1.0)
     X, Y = play(learner, kind, K=K, n=80)
     regret = learner.state_.tally[LOSS] - best_in_rows(X, Y, radius, rows=False)
     assert regret <= learner.regret_certificate()
@@ -111,7 +111,7 @@ def test_gaf(kind, radius, K):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("K", [2, 3])
 def test_gaf_with_the_theorems_regularization(kind, K):
-    learner = GAF(radius=3.0, regularization=max(4, 3 * K) * 4, feature_bound=1.0, smoothing=0.01)
+    learner = GAF(radius=3.0, smoothing=0.01)
     X, Y = play(learner, kind, K=K, n=80)
     regret = learner.state_.tally[LOSS] - best_in_rows(X, Y, 3.0, rows=False)
     assert regret <= learner.regret_certificate() <= learner.regret_bound()

@@ -35,10 +35,11 @@ from learners import (
     through_file,
     within,
 )
-from regretless import FTRL, BadRow, MirrorDescentAggregator, OnlineBoosting, OnlineLogisticRegression
+from regretless import FTRL, BadRow, GeneralGAF, MirrorDescentAggregator, OnlineBoosting, OnlineLogisticRegression
 from regretless.core.labels import Labels
 from regretless.core.learner import OnlineLearner
 from regretless.core.tally import LOSS
+from regretless.learners.second_order.mixable import LogCoshLoss
 from regretless.theory.domains import Octahedron, Simplex
 
 # ---------------------------------------------------------------------- labels
@@ -243,6 +244,8 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
 
 def choices(entry: Entry, name: str) -> tuple[Any, Any] | None:
     aggregates = isinstance(entry.learner, MirrorDescentAggregator)
+    if name == "loss" and isinstance(entry.learner, GeneralGAF):
+        return LogCoshLoss(scale=1e4, target_bound=1e4), LogCoshLoss(scale=2e4, target_bound=1e4)
     if name == "loss":
         return ("hinge", "logit") if entry.classifies else ("squared", "absolute")
     if name == "estimator" and isinstance(entry.learner, OnlineBoosting):

@@ -31,7 +31,9 @@ from regretless import (
     FTRL,
     GAF,
     BadRow,
+    GeneralGAF,
     Hedge,
+    KernelGAF,
     OnlineLogisticRegression,
     StronglyConvexOGD,
     VovkAzouryWarmuth,
@@ -126,10 +128,13 @@ def mistakes_of(entry: Entry, mistakes: list[Mistake], when: str) -> list[Mistak
     """Those that can be made with this learner."""
     kinds = ("all", "classifiers" if entry.classifies else "regressors")
     waits = isinstance(entry.learner, OnlineLogisticRegression)  # for the other classes
+    allowed = (
+        {"one class met"} if waits else {"two targets"} if getattr(entry.learner, "takes_vectors", False) else set()
+    )
     return [
         mistake
         for mistake in mistakes
-        if mistake.when in ("always", when) and mistake.of in kinds and not (waits and mistake.name == "one class met")
+        if mistake.when in ("always", when) and mistake.of in kinds and mistake.name not in allowed
     ]
 
 
@@ -335,8 +340,10 @@ def reads(entry: Entry, name: str, value: Any) -> bool:
         return False  # refused as labels of a wrong shape
     if name == "estimators" and isinstance(entry.learner, Hedge):
         return not (isinstance(value, list) and len(value) == 2 and isinstance(value[0], AIOLI))  # of any loss
+    if name == "loss" and isinstance(entry.learner, GeneralGAF):
+        return value is not None
     if name == "horizon" and value == 1.5:
-        return not isinstance(entry.learner, GAF)  # a number in a formula there
+        return not isinstance(entry.learner, GAF | KernelGAF)  # a number in a formula there
     if name == "regularization" and value == 0.0 and isinstance(entry.learner, StronglyConvexOGD):
         return entry.learner.sigma == 0.0
     return True
@@ -348,7 +355,7 @@ def test_bad_parameters_are_named_at_the_first_row(entry: Entry) -> None:
     for name in entry.learner.get_params(deep=False):
         for value in [value for value in [*BAD_PARAMETERS.get(name, []), object()] if reads(entry, name, value)]:
             learner = entry.new(**{name: value})
-            if name == "horizon" and isinstance(learner, GAF):
+            if name == "horizon" and isinstance(learner, GAF | KernelGAF):
                 learner.set_params(smoothing="theory")  # which alone reads it
             with refused(f"{name}={value!r}", name):  # classes declared in the first call would go first
                 learner.partial_fit(*entry.stream(), **({} if name == "classes" else entry.first))

@@ -66,7 +66,7 @@ def test_ons_and_vovk_stay_finite(scale):
 def test_the_solve_at_symmetry_is_uniform_however_large_the_uncertainty(K, size):
     Q = size * (np.eye(K) - 1 / K)
     z, p = np.empty(K), np.empty(K)
-    solve_logits(np.diag(Q) / 4, Q, z, p, workspace(K))
+    solve_logits(np.diag(Q) / 4, Q, z, p, workspace(K, K - 1))
     np.testing.assert_allclose(p, 1 / K, rtol=1e-6)
     np.testing.assert_allclose(softmax(z), p)
 

@@ -70,7 +70,7 @@ def problems(draw):
 def test_logits_are_the_root(problem):
     a, Q = problem
     z, p = np.empty(a.size), np.empty(a.size)
-    solve_logits(a, Q, z, p, workspace(a.size))
+    solve_logits(a, Q, z, p, workspace(a.size, a.size - 1))
     residual = z - a + Q @ softmax(z) / 2
     residual -= residual.mean()
     # what rounding of a and Q themselves leaves
@@ -87,7 +87,7 @@ def test_logits_minimise_the_convex_problem(problem):
     a, Q = problem
     K = a.size
     z, p = np.empty(K), np.empty(K)
-    solve_logits(a, Q, z, p, workspace(a.size))
+    solve_logits(a, Q, z, p, workspace(a.size, a.size - 1))
 
     def objective(pi):
         return pi @ Q @ pi / 4 - a @ pi + np.sum(pi * np.log(np.maximum(pi, 1e-300)))
@@ -103,6 +103,6 @@ def test_two_classes_agree_with_the_margin_form():
         q, m = 10 ** rng.uniform(-3, 6), rng.normal() * 10
         Q = q * np.array([[0.5, -0.5], [-0.5, 0.5]])  # of the difference of the two logits: 2 q
         z, p = np.empty(2), np.empty(2)
-        solve_logits(np.array([-m / 2, m / 2]), Q, z, p, workspace(2))
+        solve_logits(np.array([-m / 2, m / 2]), Q, z, p, workspace(2, 1))
         u, _ = margin(m, q / 2)
         assert abs(z[1] - z[0] - u) <= 1e-12 * (1 + abs(u))

@@ -267,7 +267,7 @@ def test_gaf_has_a_bound_by_default() -> None:
     assert learner.regret_certificate() <= learner.regret_bound()
     sampled = GAF(expectation="monte-carlo", n_samples=20_000, smoothing="theory", horizon=50).fit(X, y)
     assert sampled.regret_bound(failure=0.02) > sampled.regret_bound(failure=0.2) > learner.regret_bound()
-    with pytest.raises(NoBound, match="Sobol"):
+    with pytest.raises(NoBound, match="exact expectations"):
         GAF(expectation="sobol").fit(X, y).regret_bound()
 
 
@@ -325,7 +325,7 @@ def test_vectors_pass_to_the_root_of_p() -> None:
 
 def test_targets_beyond_the_declared_bound_are_refused() -> None:
     learner = GeneralGAF(SquaredLoss(target_bound=1.0)).fit([[1.0]], [0.5])
-    with pytest.raises(BadRow, match="row 1: the norm of y is 2, above the declared target_bound=1"):
+    with pytest.raises(BadRow, match=r"row 1: y = 2\.0 is beyond target_bound=1"):
         learner.partial_fit([[1.0], [1.0]], [0.5, 2.0])
     assert learner.state_.tally[0] == 1
     with pytest.raises(ValueError, match=r"pass a regretless\.mixable\.MixableLoss"):

@@ -226,7 +226,7 @@ def test_on_features_the_promises_are_those_of_aioli(form: str) -> None:
     c = learner._constants
     expected = bounds.aioli(
         100,
-        n_features=c.budget,
+        n_features=c.approximation.budget,
         radius=3.0,
         feature_bound=learner.state_.tally[4],
         regularization=1 / 9,

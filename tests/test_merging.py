@@ -23,6 +23,7 @@ from regretless import (
     GAF,
     OGD,
     BadRow,
+    GeneralGAF,
     NoBound,
     VovkAzouryWarmuth,
     best_in_hindsight,
@@ -143,7 +144,9 @@ def test_the_definition(learner: Any, K: int, sizes: tuple[int, ...]) -> None:
 def test_the_definition_for_gaf() -> None:
     """Its point lies where the leader stands after the label: from nothing, margin u = (q/2)(y - sigmoid(u))."""
     X, y, _ = stream(2, 6)
-    learners = [GAF(radius=2.0).fit(x[None], [label], classes=[0, 1]) for x, label in zip(X, y, strict=True)]
+    learners = [
+        GAF(radius=2.0, regularization=1.0).fit(x[None], [label], classes=[0, 1]) for x, label in zip(X, y, strict=True)
+    ]
     merged = merge(learners, rule="sum")
     points = []
     for x, label in zip(X, y, strict=True):
@@ -337,7 +340,7 @@ def test_names_and_labels_are_kept() -> None:
 
 @pytest.mark.parametrize("entry", LEARNERS, ids=str)
 def test_others_are_refused(entry: Any) -> None:
-    if isinstance(entry.learner, AIOLI | FOLKLORE | GAF | VovkAzouryWarmuth):
+    if isinstance(entry.learner, AIOLI | FOLKLORE | GAF | GeneralGAF | VovkAzouryWarmuth):
         return
     X, y = entry.stream("iid", n=12, d=3)
     learner = entry.new().partial_fit(X, y, **entry.first)

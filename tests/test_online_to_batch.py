@@ -207,7 +207,7 @@ def test_the_corollary() -> None:
         (OGD(), "suffix", "no theorem"),
         (Perceptron(), "average", "Perceptron"),
         (VovkAzouryWarmuth(), "random", "pass comparator_norm"),
-        (GAF(), "random", "lambda|regularization"),
+        (GAF(regularization=0.1), "random", "lambda|regularization"),
     ],
     ids=str,
 )

@@ -63,7 +63,7 @@ def test_folklore(soft, radius, K, curvature):
 @pytest.mark.parametrize("curvature", ["sharp", 0.2])
 def test_gaf(soft, radius, K, curvature):
     X, Y, weight = stream(2, 8, 2, K, soft)
-    options = {"radius": radius, "curvature": curvature, "smoothing": 0.01}
+    options = {"radius": radius, "curvature": curvature, "smoothing": 0.01, "regularization": 1.0}
     learner, slow = GAF(**options), reference.ReferenceGAF(**options, n_classes=K)
     p = learner.predict_then_learn(X, Y, sample_weight=weight)
     for t in range(len(X)):

@@ -124,7 +124,7 @@ def numbers(y: Any, largest: float) -> Array:
 
 def n_outputs(y: Any) -> int:
     """The numbers per target of regression targets (n,) or (n, m)."""
-    shape = np.shape(y)
+    shape = np.asarray(y).shape
     return max(shape[1], 1) if len(shape) == 2 else 1
 
 

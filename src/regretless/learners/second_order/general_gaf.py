@@ -143,7 +143,7 @@ class GeneralGAF(OnlineRegressor):
 
     @classmethod
     def _example(cls) -> Self:
-        return cls(SquaredLoss(target_bound=10.0))
+        return cls(SquaredLoss(target_bound=1e6))
 
     @property
     def _loss(self) -> MixableLoss:

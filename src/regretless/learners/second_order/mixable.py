@@ -173,7 +173,7 @@ class SquaredLoss(CompiledLoss):
 
     def check_targets(self, Y: Array) -> None:
         """Refuse targets of a larger norm."""
-        _require_within(np.linalg.norm(Y, axis=1), self.target_bound, "norm")
+        _require_within(Y, np.linalg.norm(Y, axis=1), self.target_bound)
 
     def _numbers(self) -> Array:
         return np.array([SQUARED, self.target_bound, 1.0])
@@ -219,7 +219,7 @@ class LogCoshLoss(CompiledLoss):
 
     def check_targets(self, Y: Array) -> None:
         """Refuse targets outside [-Y, Y]."""
-        _require_within(np.abs(Y).max(axis=1), self.target_bound, "largest entry")
+        _require_within(Y, np.abs(Y).max(axis=1), self.target_bound)
 
     def _numbers(self) -> Array:
         return np.array([LOG_COSH, self.target_bound, self.scale])
@@ -286,13 +286,14 @@ def _vectors(z: Any, y: Any) -> tuple[Array, Array]:
     return np.atleast_1d(np.array(z, dtype=np.float64)), np.atleast_1d(np.array(y, dtype=np.float64))
 
 
-def _require_within(sizes: Array, bound: float, what: str) -> None:
+def _require_within(Y: Array, sizes: Array, bound: float) -> None:
     """Raise `BadRow` for the first row whose target is too large."""
-    if (sizes > bound * (1 + 1e-12)).any():
-        i = int(np.argmax(sizes > bound * (1 + 1e-12)))
+    beyond = sizes > bound * (1 + 1e-12)
+    if beyond.any():
+        i = int(np.argmax(beyond))
+        y = Y[i] if Y.shape[1] > 1 else Y[i, 0]
         raise BadRow(
-            f"row {i}: the {what} of y is {sizes[i]:.6g}, above the declared target_bound={bound:.6g}. Raise it, or "
-            "scale the targets."
+            f"row {i}: y = {y} is beyond target_bound={bound:.6g} of the loss: raise it, or scale the targets."
         )
 
 
