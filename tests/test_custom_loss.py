@@ -79,7 +79,11 @@ LEARNERS = {
 
 
 @pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
-@pytest.mark.parametrize(("own", "named"), [(PLAIN, "absolute"), (COMPILED, "absolute"), (HINGE, "hinge")], ids=str)
+@pytest.mark.parametrize(
+    ("own", "named"),
+    [(PLAIN, "absolute"), (COMPILED, "absolute"), (HINGE, "hinge")],
+    ids=["plain", "compiled", "hinge"],
+)
 def test_a_named_loss_written_by_the_user_gives_the_same_run(make, own, named):
     X, y = rows()
     y = y if named == "absolute" else np.where(y > 0, "yes", "no")
