@@ -419,7 +419,7 @@ MATRIX = [
     Entry(MirrorDescent("hinge", Box(1.0), schedule=AdaGrad.of_diameter(2.0), lazy=False, averaging=False), 2),
     *defined(
         by.mirror_descent,
-        Entry(MirrorDescent(domain=WholeSpace(), schedule=0.02, lazy=False, averaging=False), 2, theorem=False),
+        Entry(MirrorDescent(domain=WholeSpace(), schedule=0.02, lazy=False, averaging=False), 2),
         Entry(MirrorDescent(domain=WholeSpace(), mirror="p-norm", schedule=InverseRootStep(0.02)), 3, theorem=False),
     ),
     *defined(
@@ -656,7 +656,8 @@ def certificate(learner: Any) -> float:
 
 
 def bound(learner: Any) -> float:
-    asks = "comparator_norm" in inspect.signature(learner.regret_bound).parameters
+    whole = learner.competes_with and isinstance(learner.competes_with.domain, WholeSpace)
+    asks = whole and "comparator_norm" in inspect.signature(learner.regret_bound).parameters
     return learner.regret_bound(**({"comparator_norm": LARGEST_NUMBER_WEIGHTS} if asks else {}))
 
 

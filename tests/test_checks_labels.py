@@ -238,6 +238,7 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
     "radii": ("auto", [2.0]),
     "on_bad_row": ("skip", "error"),
     "method": ("langevin", "auto"),
+    "steps": (30, 50),
     "prior": ([0.3, 0.7], [0.6, 0.4]),
 }
 
@@ -256,11 +257,14 @@ def choices(entry: Entry, name: str) -> tuple[Any, Any] | None:
 
 
 def has_one_value(entry: Entry, name: str) -> bool:
-    """Whether a parameter has one legal value alone: FTRL's loss, and that of numbers which MDA predicts."""
+    """Whether a parameter has one legal value alone: that of MDA for numbers, or where others say the rest."""
     learner = entry.learner
-    return name == "loss" and (
-        isinstance(learner, FTRL) or (isinstance(learner, MirrorDescentAggregator) and not entry.classifies)
-    )
+    if name == "virtual_weight":
+        return getattr(learner, "solver", "exact") == "descent"
+    if name == "loss":
+        return isinstance(learner, FTRL) or (isinstance(learner, MirrorDescentAggregator) and not entry.classifies)
+    # a start depends on the number of columns; solver="descent" needs one virtual weight; FTRL has a radius or a domain
+    return name in ("start", "solver") or (name == "domain" and isinstance(learner, FTRL))
 
 
 def other_value(entry: Entry, name: str, value: Any) -> Any:

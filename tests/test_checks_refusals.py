@@ -340,6 +340,10 @@ def reads(entry: Entry, name: str, value: Any) -> bool:
         return False  # refused as labels of a wrong shape
     if name == "estimators" and isinstance(entry.learner, Hedge):
         return not (isinstance(value, list) and len(value) == 2 and isinstance(value[0], AIOLI))  # of any loss
+    if name == "steps":
+        return entry.learner.get_params()["solver"] == "descent"
+    if name == "domain" and isinstance(entry.learner, FTRL):
+        return value is not None
     if name == "loss" and isinstance(entry.learner, GeneralGAF):
         return value is not None
     if name == "horizon" and value == 1.5:

@@ -249,7 +249,7 @@ def test_extreme_rows_stay_finite(X: np.ndarray, labels: str, K: int, radius: fl
 
 
 @pytest.mark.parametrize(
-    "params", [{"loss": "hinge"}, {"regularization": 0.0}, {"regularization": -1.0}, {"radius": 0.0}], ids=str
+    "params", [{"loss": "exponential"}, {"regularization": 0.0}, {"regularization": -1.0}, {"radius": 0.0}], ids=str
 )
 def test_bad_parameters_are_named(params: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(params))):

@@ -23,6 +23,7 @@ from regretless import (
     OGD,
     ExponentiatedGradient,
     FollowTheLeader,
+    GeneralGAF,
     LinearizedFTRL,
     MirrorDescent,
     MirrorDescentAggregator,
@@ -91,7 +92,8 @@ def expected_failures(estimator: Any) -> dict[str, str]:
         return {}
     failures = {"check_all_zero_sample_weights_error": ZERO_WEIGHTS}
     learner = getattr(estimator, "estimator", estimator)
-    if not isinstance(learner, VovkAzouryWarmuth | FTRL | FollowTheLeader):  # their states are sums over the rows
+    sums_over_rows = VovkAzouryWarmuth | GeneralGAF | FTRL | FollowTheLeader  # GeneralGAF with the squared loss
+    if not isinstance(learner, sums_over_rows):
         failures["check_sample_weight_equivalence_on_dense_data"] = REPEATED_ROWS
         if estimator.__sklearn_tags__().input_tags.sparse:
             failures["check_sample_weight_equivalence_on_sparse_data"] = REPEATED_ROWS
