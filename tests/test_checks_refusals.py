@@ -343,7 +343,7 @@ def reads(entry: Entry, name: str, value: Any) -> bool:
     if name == "steps":
         return entry.learner.get_params()["solver"] == "descent"
     if name == "domain" and isinstance(entry.learner, FTRL):
-        return value is not None
+        return value is not None and not isinstance(value, RowBall)
     if name == "loss" and isinstance(entry.learner, GeneralGAF):
         return value is not None
     if name == "horizon" and value == 1.5:

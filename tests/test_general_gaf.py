@@ -313,6 +313,22 @@ def test_vectors_of_targets(tmp_path: Any) -> None:
     assert VovkAzouryWarmuth().fit(X, Y[:, 0]).n_outputs_ == 1
 
 
+def test_vectors_are_scored_compared_and_merged() -> None:
+    X, Y = stream(60, 3, 2, seed=9)
+    trace = regretless.play(VovkAzouryWarmuth(), X, Y, checkpoints=[20, 60], progress=False)
+    said = VovkAzouryWarmuth().predict_then_learn(X, Y)
+    assert trace.log_loss[-1] == pytest.approx(((said - Y) ** 2).sum())
+    for t, (low, high) in zip([20, 60], trace.regret, strict=True):
+        W = np.linalg.lstsq(X[:t], Y[:t], rcond=None)[0]
+        regret = ((said[:t] - Y[:t]) ** 2).sum() - ((X[:t] @ W - Y[:t]) ** 2).sum()
+        assert low - 1e-9 <= regret <= high + 1e-9
+    best = regretless.best_in_hindsight(X, Y, "squared", regretless.domains.Ball(0.3))
+    assert best.w.shape == (2, 3) and np.linalg.norm(best.w) <= 0.3 * (1 + 1e-9) and best.gap < 1e-6
+    assert best.loss == pytest.approx(((X @ best.w.T - Y) ** 2).sum())
+    merged = regretless.merge([VovkAzouryWarmuth().fit(X[:30], Y[:30]), VovkAzouryWarmuth().fit(X[30:], Y[30:])])
+    assert np.abs(merged.state_.w - VovkAzouryWarmuth().fit(X, Y).state_.w).max() < 1e-9
+
+
 def test_vectors_pass_to_the_root_of_p() -> None:
     rng = np.random.default_rng(8)
     X, Y = 1e5 * rng.normal(size=(60, 2)), rng.normal(size=(60, 2))

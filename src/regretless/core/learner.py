@@ -464,6 +464,10 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         found = self._forecast_of_one(x)[0]
         return found if self.n_outputs_ > 1 else float(found)
 
+    def _begin_like(self, other: Any, labels: Labels | None) -> Self:
+        self.n_outputs_ = getattr(other, "n_outputs_", 1)
+        return super()._begin_like(other, labels)
+
     def _aside(self) -> dict[str, Any]:
         return super()._aside() | ({"outputs": self.n_outputs_} if self.n_outputs_ > 1 else {})
 

@@ -66,9 +66,10 @@ def score_classes(forecasts: Array, Y: Array, probabilities: bool, scores: Array
 
 @kernel
 def score_numbers(forecasts: Array, y: Array, scores: Array) -> None:
-    """Sum squared and absolute errors."""
-    for t in range(y.size):
-        error = forecasts[t] - y[t]
+    """Sum squared and absolute errors of forecasts (n, m)."""
+    for t in range(y.shape[0]):
         scores[N_SCORED] += 1.0
-        scores[TOTAL_LOSS] += error * error
-        scores[N_WRONG] += abs(error)
+        for k in range(y.shape[1]):
+            error = forecasts[t, k] - y[t, k]
+            scores[TOTAL_LOSS] += error * error
+            scores[N_WRONG] += abs(error)

@@ -123,7 +123,8 @@ class Match:
 
     def _count(self, forecasts: Array, targets: Array) -> None:
         if self.kind == "numbers":
-            score_numbers(forecasts, targets.reshape(-1), self.scores)
+            n = len(forecasts)
+            score_numbers(forecasts.reshape(n, -1), targets.reshape(n, -1), self.scores)
         else:
             probabilities = self.kind == "probabilities"
             score_classes(margin_as_scores(forecasts), targets, probabilities, self.scores, self.bins)

@@ -248,6 +248,7 @@ class LinearLearner(ScoringLearner):
             state_checks.sums("table, the sums", self.state_.table[:, WEIGHTS + 1 :])
 
     @available_if(_takes_gradients)
+    @learns
     def begin(self, n_features: int) -> Self:
         """Start without a row, so that `weights_` has the weights of the first round. For loss="linear"."""
         if hasattr(self, "state_"):

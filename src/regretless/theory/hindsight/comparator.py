@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from regretless.core.types import Array
@@ -45,7 +46,8 @@ def best_in_hindsight(
 
     Parameters
     ----------
-    X, y : rows (dense or scipy sparse) and labels, label probabilities (n, K), or numbers.
+    X, y : rows (dense or scipy sparse) and labels, label probabilities (n, K), or numbers; for "squared" also vectors
+        (n, m), with weights of shape (m, d).
     loss : "log" ("logistic" for two classes, else "softmax"), a name in `regretless.losses`, or a `losses.Custom`.
         Weights have shape (d,) for two-class and regression losses, (K, d) for "softmax" and "multiclass hinge".
     domain : a set from `regretless.domains`.
@@ -67,8 +69,9 @@ def best_in_hindsight(
     >>> print(f"{best.loss:.4f}", best.gap < 1e-6, best.w.round(1))
     400.3002 True [ 1. -1.  2.]
     """
+    X, y, sample_weight, m = _one_number_per_row(X, y, loss, sample_weight)
     played = game(X, y, loss, domain, regularization, sample_weight, classes)
-    return _comparator(played, played.X.shape[0], tol, None)[0]
+    return _in_rows(_comparator(played, played.X.shape[0], tol, None)[0], m)
 
 
 def hindsight_curve(
@@ -98,12 +101,28 @@ def hindsight_curve(
     4 2.249
     6 3.819
     """
+    X, y, sample_weight, m = _one_number_per_row(X, y, loss, sample_weight)
     played = game(X, y, loss, domain, regularization, sample_weight, classes)
     curve, start = [], None
-    for t in _marks(checkpoints, played.X.shape[0]):
-        found, start = _comparator(played, t, tol, start)
-        curve.append((t, found))
+    for t in _marks(checkpoints, played.X.shape[0] // m):
+        found, start = _comparator(played, m * t, tol, start)
+        curve.append((t, _in_rows(found, m)))
     return curve
+
+
+def _one_number_per_row(X: Any, y: Any, loss: Any, sample_weight: Any) -> tuple[Any, Any, Any, int]:
+    """Targets of m numbers as m rows with one each: row (t, j) has x_t in the columns of the weights of number j."""
+    if loss != "squared" or np.ndim(y) != 2 or np.shape(y)[1] == 1:
+        return X, y, sample_weight, 1
+    m = np.shape(y)[1]
+    rows = sparse.kron(X, sparse.identity(m), format="csr")
+    weight = None if sample_weight is None else np.repeat(np.broadcast_to(sample_weight, np.shape(y)[0]), m)
+    return rows, np.reshape(y, -1), weight, m
+
+
+def _in_rows(found: Comparator, m: int) -> Comparator:
+    """The weights as one row per number of the targets."""
+    return found if m == 1 else found._replace(w=np.ascontiguousarray(found.w.reshape(-1, m).T))
 
 
 def _marks(checkpoints: str | Iterable[int], n: int) -> list[int]:
