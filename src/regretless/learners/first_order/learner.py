@@ -20,7 +20,7 @@ from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.learner import OnlineClassifier
 from regretless.core.rows import Entries, parts, single
 from regretless.core.tally import EXCESS, ROWS, UNEVEN, require_unit_weights
-from regretless.core.turns import reads
+from regretless.core.turns import learns, reads
 from regretless.core.types import Array
 from regretless.learners.first_order.linear import GRADIENTS, LARGEST, MASS, SQUARES, WEIGHTS, forecast_block
 from regretless.theory import losses
