@@ -44,4 +44,4 @@ def test_peak_memory_is_that_of_the_state_and_one_block(learner: Any, d: int, n:
     assert trace.rows[-1] == n * BLOCK
     state = sum(array.nbytes for array in learner.state_)
     block = BLOCK * d * 8 + BLOCK * 8  # rows and labels
-    assert peak <= 1.3 * (state + block), f"{peak / (state + block):.2f} times the state and a block"
+    assert peak <= 1.4 * (state + block), f"{peak / (state + block):.2f} times the state and a block"

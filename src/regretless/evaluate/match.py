@@ -123,8 +123,9 @@ class Match:
 
     def _count(self, forecasts: Array, targets: Array) -> None:
         if self.kind == "numbers":
-            n = len(forecasts)
-            score_numbers(forecasts.reshape(n, -1), targets.reshape(n, -1), self.scores)
+            if forecasts.ndim == 1:
+                forecasts, targets = forecasts[:, None], targets.reshape(-1, 1)
+            score_numbers(forecasts, targets, self.scores)
         else:
             probabilities = self.kind == "probabilities"
             score_classes(margin_as_scores(forecasts), targets, probabilities, self.scores, self.bins)
