@@ -17,10 +17,27 @@ from sklearn.exceptions import NotFittedError
 
 import regretless
 from learners import assert_same_state, standardised, through_file
-from logistic_reference import adagrad_member, certified_member, mixture, newton_member, some_rows
+from logistic_reference import (
+    adagrad_member,
+    by_range,
+    certified_member,
+    frequencies_member,
+    mixture,
+    newton_member,
+    some_rows,
+)
 from regretless import BadRow, NoBound, OnlineLogisticRegression
 from regretless.core.errors import TooLarge
-from regretless.learners.logistic.members import ADAGRAD, FORGETFUL, HALF_LIVES, NEWTON, RADII
+from regretless.learners.logistic.members import (
+    ADAGRAD,
+    FORGETFUL,
+    HALF_LIVES,
+    NEWTON,
+    RADII,
+    RANGED,
+    STANDARDISED,
+    Newton,
+)
 from regretless.streams import adversarial
 
 # ---------------------------------------------------------------------- members and mixture
@@ -31,18 +48,25 @@ from regretless.streams import adversarial
 def test_the_forecast_is_the_mixture_of_its_members(K: int, drift: str) -> None:
     X, y = some_rows(60, 4, K)
     rng = np.random.default_rng(5)
+    X[:, 1], X[:, 2] = 7.0 * (X[:, 1] > X[:, 1].mean()) - 3.0, rng.random(60) < 0.1  # columns of two values
+    X[40:, 2] *= 1.0 + (rng.random(20) < 0.2)  # and one that has a third later
     Y = np.where(rng.random((60, 1)) < 0.3, rng.dirichlet(np.ones(K), size=60), np.eye(K)[y])
     weight = rng.choice([0.5, 1.0, 2.0], size=60)
     Z = standardised(X)
-    newton = [(kappa, lam, 1.0) for kappa, lam in NEWTON]
+    versions = {STANDARDISED: Z, RANGED: by_range(X)}
+    newton = list(NEWTON)
     if drift == "track":
-        newton[1:1] = [(*FORGETFUL, 0.5 ** (1 / rows)) for rows in HALF_LIVES]
+        newton[1:1] = [Newton(*FORGETFUL, rho=0.5 ** (1 / rows)) for rows in HALF_LIVES]
     members = [certified_member(Z, Y, weight, radius) for radius in RADII]
-    members += [newton_member(Z, Y, weight, *each) for each in newton]
-    members += [adagrad_member(Z, Y, weight, eta) for eta in ADAGRAD]
+    for each in newton:
+        prior = min(each.lam, each.intercept)
+        members.append(newton_member(versions[each.rows], Y, weight, each.kappa, each.lam, each.rho, prior))
+    members += [adagrad_member(versions[each.rows], Y, weight, each.rate, each.intercept) for each in ADAGRAD]
+    members.append(frequencies_member(Y, weight))
+    parts = [4.0] * len(RADII) + [each.parts for each in newton] + [each.parts for each in ADAGRAD] + [2.0]
     learner = OnlineLogisticRegression(drift=drift)
     p = learner.predict_then_learn(X, Y, classes=range(K), sample_weight=weight)
-    np.testing.assert_allclose(p, mixture(members, Y, weight, drift == "track"), atol=1e-9)
+    np.testing.assert_allclose(p, mixture(members, Y, weight, drift == "track", parts), atol=1e-9)
     losses = [-weight @ np.sum(Y * log_softmax(logits, axis=1), axis=1) for logits in members]
     np.testing.assert_allclose(learner.state_.losses, losses, rtol=1e-9)
     assert len(learner.members_) == learner.weights_.size == len(members)
@@ -55,8 +79,10 @@ def test_never_worse_than_the_best_member_by_more_than_mixing_costs(K: int, n: i
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n, 3)), rng.integers(0, K, size=n)
     learner = OnlineLogisticRegression(drift=drift).partial_fit(X, y, classes=range(K))
-    cost = math.log(learner.weights_.size) + (math.log(n + 1) if drift == "track" else 0.0)
-    assert learner.total_loss_ <= learner.state_.losses.min() + cost + 1e-9
+    prior = learner._constants.prior
+    assert prior.sum() == pytest.approx(1.0)
+    cost = -np.log(prior) + (math.log(n + 1) if drift == "track" else 0.0)
+    assert learner.total_loss_ <= np.min(learner.state_.losses + cost) + 1e-9
 
 
 def test_wide_rows_are_learned_without_matrices() -> None:

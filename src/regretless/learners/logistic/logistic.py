@@ -228,7 +228,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         found = tuple(self.state_)
         if not self.state_.moments.flags.writeable:  # joblib has mapped the state into memory, read-only
             found = tuple(array.copy() for array in found)
-        forecast(found, X, self._constants.helmert, out)
+        forecast(found, X, tuple(self._constants), out)
 
     def _forecasts(self, X: Any) -> Array:
         self._require_class()
@@ -288,7 +288,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         block = self._encoder.encode_unlearned(self._take_rows(X))
         table = block.rows(slice(0, len(block)), self._encoder.schema)
         rescaled = np.empty((len(table), self.state_.tables.shape[3]))
-        rescale(np.zeros_like(self.state_.moments), table, np.ones(len(table)), rescaled)
+        rescale(np.zeros_like(self.state_.moments), table, np.ones(len(table)), rescaled, np.empty_like(rescaled))
         return rescaled
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:

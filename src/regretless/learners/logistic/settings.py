@@ -55,7 +55,7 @@ class Settings:
 
     def members(self, n_columns: int, n_classes: int) -> Members:
         """The members for so many encoded columns and classes."""
-        return choose(n_columns + self.fit_intercept, n_classes, self.radii, self.tracks)
+        return choose(n_columns + self.fit_intercept, n_classes, self.radii, self.tracks, bool(self.fit_intercept))
 
     def constants(self, n_columns: int, n_classes: int) -> Constants:
         """What the kernels read, for so many columns and classes; an error if the state would not fit into memory."""
