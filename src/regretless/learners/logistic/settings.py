@@ -12,7 +12,7 @@ from regretless.learners.logistic.members import Constants, Members, choose
 from regretless.learners.logistic.state import require_memory
 from regretless.learners.second_order.surrogate import helmert
 
-MISSING = ("error", "mean", "indicator")
+MISSING = ("indicator", "mean", "error")
 DRIFT = ("none", "track")
 ON_BAD_ROW = ("error", "skip")
 
@@ -22,11 +22,11 @@ class Settings:
     """The parameters of a run, fixed at its first row. `classes` is read with the first labels."""
 
     fit_intercept: bool = True
-    missing: str = "error"
+    missing: str = "indicator"
     drift: str = "none"
     radii: Any = "auto"
     max_classes: int = 100
-    max_categories: int = 32
+    max_categories: int = 128
     on_bad_row: str = "error"
 
     def __post_init__(self) -> None:
