@@ -201,7 +201,7 @@ class Encoder:
         named = f" ({self.names[column]!r})" if self.names is not None else ""
         raise BadRow(
             f"row {row}, column {column}{named}: {what}. Input contains NaN or inf, or a value that is not a number: "
-            'correct the value or drop the row; leave out a value that is missing (missing="indicator" or "mean" '
+            'fill the value in or drop the row; leave out a value that is missing (missing="indicator" or "mean" '
             'learns from such rows); or choose on_bad_row="skip". Nothing was learned from this call.'
         )
 
