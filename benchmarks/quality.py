@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.special import expit, softmax
 from threadpoolctl import threadpool_limits
 
@@ -68,6 +69,7 @@ class Rows(NamedTuple):
     X: Array
     y: np.ndarray  # 0, 1, ..., K - 1
     K: int
+    names: list[str] | None = None  # of one category per row, in a column after X
 
 
 # ---------------------------------------------------------------------- streams: seed -> rows in order
@@ -129,6 +131,35 @@ def hard(n: int, seed: int) -> Rows:
     return Rows(stream.X, (stream.y == 1).astype(np.int64), 2)
 
 
+def rare(n: int, d: int, rate: float, seed: int) -> Rows:
+    """Normal rows and a logistic model with weights of norm 1, in which about `rate` of the labels are positive."""
+    rng = np.random.default_rng(seed)
+    w = rng.normal(size=d)
+    X, start = rng.normal(size=(n, d)), np.log(rate / (1.0 - rate)) - 0.5
+    return Rows(X, (rng.random(n) < expit(X @ (w / np.linalg.norm(w)) + start)).astype(np.int64), 2)
+
+
+def one_hot(n: int, fields: int, levels: int, seed: int) -> Rows:
+    """Fields of `levels` categories each, by a Zipf law, in 0/1 columns; normal effects; few positive labels."""
+    rng = np.random.default_rng(seed)
+    found = rng.choice(levels, size=(n, fields), p=zipf(levels))
+    score = -3.0 + 0.5 * rng.normal(size=(fields, levels))[np.arange(fields), found].sum(axis=1)
+    return Rows(np.eye(levels)[found].reshape(n, -1), (rng.random(n) < expit(score)).astype(np.int64), 2)
+
+
+def category(n: int, levels: int, seed: int) -> Rows:
+    """Five normal columns and one of categories by a Zipf law, each with a normal effect."""
+    rng = np.random.default_rng(seed)
+    w, X, found = rng.normal(size=5), rng.normal(size=(n, 5)), rng.choice(levels, size=n, p=zipf(levels))
+    score = X @ (w / np.linalg.norm(w)) + rng.normal(size=levels)[found]
+    return Rows(X, (rng.random(n) < expit(score)).astype(np.int64), 2, [f"level {i}" for i in found])
+
+
+def zipf(levels: int) -> Array:
+    p: Array = 1.0 / np.arange(1, levels + 1)
+    return p / p.sum()
+
+
 DRAWN: dict[str, Callable[[int], Rows]] = {
     "digits_5_passes": lambda seed: bundled("digits", seed, passes=5),
     "sparse_signal": lambda seed: logistic(10_000, 50, seed, relevant=3),
@@ -137,6 +168,9 @@ DRAWN: dict[str, Callable[[int], Rows]] = {
     "softmax_K5": lambda seed: multinomial(20_000, 20, 5, seed),
     "logistic_d20": lambda seed: logistic(100_000, 20, seed),
     "logistic_d100": lambda seed: logistic(50_000, 100, seed),
+    "rare_1_percent": lambda seed: rare(10_000, 20, 0.01, seed),
+    "one_hot_500": lambda seed: one_hot(10_000, 25, 20, seed),
+    "category_5000": lambda seed: category(20_000, 5_000, seed),
 }
 STREAMS: dict[str, Callable[[int], Rows]] = {
     **{name: lambda seed, name=name: bundled(name, seed) for name in BUNDLED},
@@ -158,7 +192,10 @@ def mean_loss(p: Any) -> float:
 
 
 def regretless(rows: Rows) -> float:
-    p = OnlineLogisticRegression(classes=list(range(rows.K))).predict_then_learn(rows.X, rows.y)
+    X: Any = rows.X
+    if rows.names is not None:
+        X = [dict(enumerate([*x, name])) for x, name in zip(rows.X.tolist(), rows.names, strict=True)]
+    p = OnlineLogisticRegression(classes=list(range(rows.K))).predict_then_learn(X, rows.y)
     return mean_loss(p[np.arange(rows.y.size), rows.y])
 
 
@@ -191,6 +228,8 @@ def river(rows: Rows, settings: list[str]) -> list[float]:
             if learner is None:
                 continue
             more = constant if settings[i].endswith(CONSTANT) else {}
+            if rows.names is not None:
+                more = more | {rows.names[t]: 1.0}
             try:
                 p[i, t] = learner.predict_proba_one(before | more)[label]
                 learner.learn_one(after | more, label)
@@ -207,6 +246,8 @@ def wabbit(rows: Rows, settings: list[str]) -> list[float]:
         f"{target} | " + " ".join(f"{j}:{v:.9g}" for j, v in enumerate(x.tolist()) if v)
         for target, x in zip(targets, rows.X, strict=True)
     ]
+    if rows.names is not None:
+        lines = [f"{line} {name.replace(' ', '_')}" for line, name in zip(lines, rows.names, strict=True)]
     losses = []
     for setting in settings:
         many = f"--oaa {rows.K} --probabilities" if rows.K > 2 else ""
@@ -227,7 +268,7 @@ def wabbit(rows: Rows, settings: list[str]) -> list[float]:
 def scikit(rows: Rows, settings: list[str]) -> list[float]:
     from sklearn import config_context
     from sklearn.linear_model import SGDClassifier
-    from sklearn.preprocessing import StandardScaler
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     rng = np.random.RandomState(0)  # a generator: a seed would be unpacked at every call
 
@@ -242,10 +283,13 @@ def scikit(rows: Rows, settings: list[str]) -> list[float]:
     models: list[Any] = [model(setting) for setting in settings]
     p = np.full((len(models), n), 1.0 / rows.K)
     scaler = StandardScaler()
+    columns = None if rows.names is None else OneHotEncoder().fit_transform(np.array(rows.names)[:, None]).tocsr()
     with config_context(skip_parameter_validation=True, assume_finite=True):
         for start in range(0, n, block):
             X, y = rows.X[start : start + block], rows.y[start : start + block]
             Z = scaler.partial_fit(X).transform(X)
+            if columns is not None:
+                Z = sparse.hstack([Z, columns[start : start + block]], format="csr")
             for i, learner in enumerate(models):
                 if learner is None:
                     continue
@@ -302,7 +346,7 @@ class Cache:
 
 
 def first(rows: Rows, n: int | None) -> Rows:
-    return rows._replace(X=rows.X[:n], y=rows.y[:n])
+    return rows._replace(X=rows.X[:n], y=rows.y[:n], names=rows.names and rows.names[:n])
 
 
 def averages(losses: list[dict[str, float]]) -> dict[str, float]:
@@ -432,6 +476,9 @@ three optimisers, and a constant column for some, marked +1), which is not possi
 - Vowpal Wabbit (VW): `--loss_function=logistic`, with `--oaa K --probabilities` for more than two classes.
 - scikit-learn: `SGDClassifier(loss="log_loss")` after a running `StandardScaler`; one row at a time up to 4,000 rows,
   ten at a time beyond.
+
+In category_5000 a column holds text: River and Vowpal Wabbit get each category as a feature of its own, unscaled, and
+scikit-learn a `OneHotEncoder` that has seen all categories.
 
 Streams: iris, wine, breast_cancer and digits come with scikit-learn, unscaled; vehicle to shuttle are public data in
 svmlight format (in the folder `REGRETLESS_DATA`), shuffled except for elec2, which is in time order. The others are

@@ -299,8 +299,8 @@ STUMPS = stumps(np.linspace(-1.0, 1.0, 9)[:, None], 5)  # of the first column, s
 MATRIX = [
     *defined(
         "test_logistic.py",
-        Entry(OnlineLogisticRegression(), 2, margin=True),
-        Entry(OnlineLogisticRegression(radii=(1.0,), drift="track"), 3, theorem=False),
+        Entry(OnlineLogisticRegression(missing="error"), 2, margin=True),
+        Entry(OnlineLogisticRegression(missing="error", radii=(1.0,), drift="track"), 3, theorem=False),
     ),
     *defined(
         "test_exact.py",

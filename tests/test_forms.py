@@ -77,7 +77,7 @@ def test_rows_that_are_no_numbers(name: str) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    "learner", [AIOLI(), VovkAzouryWarmuth(), OnlineLogisticRegression()], ids=lambda each: str(each)
+    "learner", [AIOLI(), VovkAzouryWarmuth(), OnlineLogisticRegression(missing="error")], ids=lambda each: str(each)
 )
 def test_one_row_that_is_no_numbers(learner: Any, given: Any, words: str) -> None:
     if isinstance(learner, OnlineLogisticRegression) and "masked" in words:
@@ -99,7 +99,7 @@ def test_a_masked_value_is_a_missing_one() -> None:
 def test_bad_cells_are_skipped_where_asked() -> None:
     given = X.astype(object)
     given[1, 0] = "x"
-    learner = OnlineLogisticRegression(on_bad_row="skip").fit(given, Y)
+    learner = OnlineLogisticRegression(missing="error", on_bad_row="skip").fit(given, Y)
     assert learner.bad_rows_ == 1
 
 

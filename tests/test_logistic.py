@@ -17,10 +17,27 @@ from sklearn.exceptions import NotFittedError
 
 import regretless
 from learners import assert_same_state, standardised, through_file
-from logistic_reference import adagrad_member, certified_member, mixture, newton_member, some_rows
+from logistic_reference import (
+    adagrad_member,
+    by_range,
+    certified_member,
+    frequencies_member,
+    mixture,
+    newton_member,
+    some_rows,
+)
 from regretless import BadRow, NoBound, OnlineLogisticRegression
 from regretless.core.errors import TooLarge
-from regretless.learners.logistic.members import ADAGRAD, FORGETFUL, HALF_LIVES, NEWTON, RADII
+from regretless.learners.logistic.members import (
+    ADAGRAD,
+    FORGETFUL,
+    HALF_LIVES,
+    NEWTON,
+    RADII,
+    RANGED,
+    STANDARDISED,
+    Newton,
+)
 from regretless.streams import adversarial
 
 # ---------------------------------------------------------------------- members and mixture
@@ -31,18 +48,25 @@ from regretless.streams import adversarial
 def test_the_forecast_is_the_mixture_of_its_members(K: int, drift: str) -> None:
     X, y = some_rows(60, 4, K)
     rng = np.random.default_rng(5)
+    X[:, 1], X[:, 2] = 7.0 * (X[:, 1] > X[:, 1].mean()) - 3.0, rng.random(60) < 0.1  # columns of two values
+    X[40:, 2] *= 1.0 + (rng.random(20) < 0.2)  # and one that has a third later
     Y = np.where(rng.random((60, 1)) < 0.3, rng.dirichlet(np.ones(K), size=60), np.eye(K)[y])
     weight = rng.choice([0.5, 1.0, 2.0], size=60)
     Z = standardised(X)
-    newton = [(kappa, lam, 1.0) for kappa, lam in NEWTON]
+    versions = {STANDARDISED: Z, RANGED: by_range(X)}
+    newton = list(NEWTON)
     if drift == "track":
-        newton[1:1] = [(*FORGETFUL, 0.5 ** (1 / rows)) for rows in HALF_LIVES]
+        newton[1:1] = [Newton(*FORGETFUL, rho=0.5 ** (1 / rows)) for rows in HALF_LIVES]
     members = [certified_member(Z, Y, weight, radius) for radius in RADII]
-    members += [newton_member(Z, Y, weight, *each) for each in newton]
-    members += [adagrad_member(Z, Y, weight, eta) for eta in ADAGRAD]
+    for each in newton:
+        prior = min(each.lam, each.intercept)
+        members.append(newton_member(versions[each.rows], Y, weight, each.kappa, each.lam, each.rho, prior))
+    members += [adagrad_member(versions[each.rows], Y, weight, each.rate, each.intercept) for each in ADAGRAD]
+    members.append(frequencies_member(Y, weight))
+    parts = [4.0] * len(RADII) + [each.parts for each in newton] + [each.parts for each in ADAGRAD] + [2.0]
     learner = OnlineLogisticRegression(drift=drift)
     p = learner.predict_then_learn(X, Y, classes=range(K), sample_weight=weight)
-    np.testing.assert_allclose(p, mixture(members, Y, weight, drift == "track"), atol=1e-9)
+    np.testing.assert_allclose(p, mixture(members, Y, weight, drift == "track", parts), atol=1e-9)
     losses = [-weight @ np.sum(Y * log_softmax(logits, axis=1), axis=1) for logits in members]
     np.testing.assert_allclose(learner.state_.losses, losses, rtol=1e-9)
     assert len(learner.members_) == learner.weights_.size == len(members)
@@ -55,8 +79,10 @@ def test_never_worse_than_the_best_member_by_more_than_mixing_costs(K: int, n: i
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n, 3)), rng.integers(0, K, size=n)
     learner = OnlineLogisticRegression(drift=drift).partial_fit(X, y, classes=range(K))
-    cost = math.log(learner.weights_.size) + (math.log(n + 1) if drift == "track" else 0.0)
-    assert learner.total_loss_ <= learner.state_.losses.min() + cost + 1e-9
+    prior = learner._constants.prior
+    assert prior.sum() == pytest.approx(1.0)
+    cost = -np.log(prior) + (math.log(n + 1) if drift == "track" else 0.0)
+    assert learner.total_loss_ <= np.min(learner.state_.losses + cost) + 1e-9
 
 
 def test_wide_rows_are_learned_without_matrices() -> None:
@@ -230,13 +256,15 @@ def test_a_bad_row_does_not_poison() -> None:
     spoilt = X.copy()
     spoilt[50, 1], spoilt[60, 0], spoilt[70] = np.nan, np.inf, -1e300
     with pytest.raises(BadRow, match=r"row 50, column 1: NaN.*missing="):
+        OnlineLogisticRegression(missing="error").fit(spoilt, y)
+    with pytest.raises(BadRow, match=r"row 60, column 0: inf.*Nothing was learned"):
         OnlineLogisticRegression().fit(spoilt, y)
-    learner = OnlineLogisticRegression(on_bad_row="skip")
+    learner = OnlineLogisticRegression(missing="error", on_bad_row="skip")
     p = learner.predict_then_learn(spoilt, y)
     assert np.isfinite(p).all()
     assert learner.bad_rows_ == 3
     good = np.delete(np.arange(200), [50, 60, 70])
-    same = OnlineLogisticRegression(on_bad_row="skip").fit(X[good], y[good])
+    same = OnlineLogisticRegression(missing="error", on_bad_row="skip").fit(X[good], y[good])
     assert_same_state(learner, same)
     labels = y.astype(float)
     labels[5] = np.nan
@@ -278,6 +306,25 @@ def test_that_a_value_is_missing_may_tell_something() -> None:
     X[(y == 1) & (rng.random(500) < 0.8)] = np.nan
     losses = {m: OnlineLogisticRegression(missing=m).fit(X, y).total_loss_ / 500 for m in ("mean", "indicator")}
     assert losses["indicator"] < 0.45 < 0.6 < losses["mean"]
+    assert OnlineLogisticRegression().fit(X, y).total_loss_ / 500 == losses["indicator"]  # the default
+
+
+@pytest.mark.parametrize("as_matrix", [np.asarray, scipy.sparse.csr_array])
+def test_an_indicator_is_as_if_it_had_always_been_there(as_matrix: Any) -> None:
+    X, y = some_rows(120, 3, 2)
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    X[:50] = np.nan_to_num(X[:50])
+    X[:, 2] = np.nan_to_num(X[:, 2])
+    learner = OnlineLogisticRegression().fit(as_matrix(X), y)
+    order = [level.column for level in learner._encoder.schema.levels]
+    assert sorted(order) == [0, 1]
+    marked = OnlineLogisticRegression(missing="mean").fit(np.hstack([X, np.isnan(X[:, order])]), y)
+    for found, expected in zip(learner.state_, marked.state_, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+    rows = OnlineLogisticRegression()
+    for x, label in zip(X, y, strict=True):
+        rows.learn_one(x, label)
+    assert_same_state(rows, learner)
 
 
 # ---------------------------------------------------------------------- frames and dictionaries
@@ -320,7 +367,7 @@ def test_a_complaint_names_the_column_given() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"country": ["a", "b", None], "amount": [1.0, np.nan, 2.0]})
     with pytest.raises(BadRow, match=r"row 1, column 1 \('amount'\): NaN"):
-        OnlineLogisticRegression().fit(frame[:2], ["x", "y"])
+        OnlineLogisticRegression(missing="error").fit(frame[:2], ["x", "y"])
     with pytest.raises(BadRow, match=r"row 2, column 0 \('country'\): a category is missing"):
         OnlineLogisticRegression(missing="error").fit(frame.assign(amount=1.0), ["x", "y", "x"])
 
@@ -341,6 +388,8 @@ def test_categories_met_later_are_as_if_always_known() -> None:
     few = OnlineLogisticRegression(max_categories=2)
     few.partial_fit(rows, y)
     assert few._encoder.width == 4
+    assert "2 with a column, 5 pooled as rare or beyond max_categories" in few.report()
+    assert "7 with a column, 0 pooled" in learner.report()
 
 
 def test_members_are_dropped_at_the_row_that_makes_them_too_dear() -> None:
@@ -380,8 +429,32 @@ def test_rows_that_are_not_learned_bring_nothing() -> None:
     alone = OnlineLogisticRegression(on_bad_row="skip", max_categories=2)
     alone.partial_fit([rows[0], rows[3]], ["x", "z"])
     assert learner._encoder == alone._encoder
-    assert [category for _, category in learner._encoder.schema.levels] == ["p", "s"]
+    assert [level.category for level in learner._encoder.schema.levels] == ["p", "s"]
     assert_same_state(learner, alone)
+
+
+def test_a_column_that_changes_from_numbers_to_text_is_refused() -> None:
+    pd = pytest.importorskip("pandas")
+    learner = OnlineLogisticRegression().fit([{"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 1.0}], [0, 1])
+    before = [array.copy() for array in learner.state_]
+    rows = [{"a": 3.0, "b": 1.0}, {"a": 3.0, "b": "red"}]
+    for X in (rows, pd.DataFrame(rows)):
+        with pytest.raises(
+            BadRow, match=r"row 1, column 1 \('b'\): 'red' is text.*numbers so far.*Nothing was learned"
+        ):
+            learner.partial_fit(X, [0, 1])
+    with pytest.raises(BadRow, match=r"column 1 \('b'\): 'red' is text"):
+        learner.learn_one(rows[1], 1)
+    assert all(np.array_equal(a, b) for a, b in zip(before, learner.state_, strict=True))
+
+
+def test_rare_labels_are_forecast_as_well_as_by_their_frequencies() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1000, 20)), (rng.random(1000) < 0.02).astype(int)
+    learner = OnlineLogisticRegression(classes=[0, 1]).fit(X, y)
+    frequencies = -frequencies_member(np.eye(2)[y], np.ones(1000))[np.arange(1000), y].sum()
+    assert learner.total_loss_ < frequencies + 3.0
+    assert learner.state_.losses[-1] == pytest.approx(frequencies)
 
 
 def test_what_is_no_number_is_refused_by_name() -> None:

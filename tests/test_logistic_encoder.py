@@ -17,13 +17,27 @@ from scipy import sparse
 from regretless import BadRow
 from regretless.core.labels import Labels
 from regretless.learners.logistic.encoder import Encoder, as_rows, kind_of_rows, number_of, take_rows
-from regretless.learners.logistic.schema import CATEGORY, NUMBER, UNKNOWN, Schema
+from regretless.learners.logistic.schema import (
+    AT_SIGHT,
+    CATEGORY,
+    MISSING,
+    MOST_RARE,
+    NUMBER,
+    UNKNOWN,
+    Level,
+    Schema,
+)
 from regretless.learners.logistic.segments import PartPlay, Segment, read
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.slots import Slots
 from regretless.learners.logistic.tables import Columns, Dictionaries, as_numbers, frame_columns
 
-SHOP = Schema((NUMBER, CATEGORY, NUMBER), ((1, "fr"), (2, None), (1, "xx")), indicators=True)
+SHOP = Schema(
+    (NUMBER, CATEGORY, NUMBER),
+    (Level(1, CATEGORY, "fr"), Level(0, MISSING), Level(2, NUMBER), Level(1, CATEGORY, "xx")),
+    indicators=True,
+    rare=frozenset({(1, "zz")}),
+)
 
 
 def encoder_of(schema: Schema, names: str | None = None, **parameters: Any) -> Encoder:
@@ -43,16 +57,22 @@ def table_of(rows: list[dict[str, Any]]) -> Dictionaries:
 
 
 def test_the_layout_of_a_schema() -> None:
-    assert SHOP.width == 1 + 3 + 3
+    assert SHOP.width == 1 + 4
     assert SHOP.number_columns == [0, 2]
     assert SHOP.other_columns == [1]
-    assert SHOP.first_indicator == 1
-    assert SHOP.number_places.tolist() == [0, 5]
-    assert SHOP.category_places == {1: {"fr": 4, "xx": 6}}
+    assert SHOP.missing_places == {0: 2}
+    assert SHOP.number_places.tolist() == [0, 3]
+    assert SHOP.category_places == {1: {"fr": 1, "xx": 4}}
     assert SHOP.counts() == {1: 2}
+    assert SHOP.rare_counts == {1: 1}
+    assert SHOP.has_settled(1, "zz", most=2)
+    assert not SHOP.has_settled(1, "zz", most=3)  # it would get a column
+    assert not SHOP.has_settled(1, "new", most=2)  # it would be counted
     assert not SHOP.is_numeric
     assert Schema((NUMBER,), indicators=True).is_numeric
-    assert not Schema((NUMBER,), indicators=True).is_identity
+    marked = Schema((NUMBER,), (Level(0, MISSING),), indicators=True)
+    assert marked.is_numeric
+    assert not marked.is_identity
     assert Schema((NUMBER,)).is_identity
     assert not Schema((UNKNOWN,)).is_numeric
     assert Schema((NUMBER, UNKNOWN)).width == 1
@@ -60,7 +80,7 @@ def test_the_layout_of_a_schema() -> None:
 
 def test_new_categories_were_0_in_all_rows_and_late_numbers_in_none() -> None:
     before = Schema(SHOP.kinds, SHOP.levels[:1], True)
-    assert SHOP.rows_seen(before, 7.0).tolist() == [0.0, 7.0]
+    assert SHOP.rows_seen(before, 7.0).tolist() == [7.0, 0.0, 7.0]
     assert SHOP.rows_seen(SHOP, 7.0).size == 0
 
 
@@ -69,24 +89,31 @@ def test_a_schema_through_a_file() -> None:
     for wrong in (
         {"kinds": ["colour"]},
         {"kinds": "number"},
-        {"levels": [[9, "a"]]},
-        {"levels": [[0, "a"]]},
-        {"levels": [[1, None]]},
-        {"levels": [[1, math.nan]]},
-        {"levels": [[1, "fr"], [1, "fr"]]},
-        {"levels": [["1", "fr"]]},
+        {"levels": [[9, CATEGORY, "a"]]},
+        {"levels": [[0, CATEGORY, "a"]]},
+        {"levels": [[1, NUMBER, None]]},
+        {"levels": [[1, CATEGORY, math.nan]]},
+        {"levels": [[1, CATEGORY, "fr"], [1, CATEGORY, "fr"]]},
+        {"levels": [["1", CATEGORY, "fr"]]},
+        {"levels": [[1, "fr"]]},
+        {"levels": [[1, "colour", None]]},
         {"indicators": 1},
+        {"indicators": False},
+        {"rare": {}},
+        {"rare": [[0, "a"]]},
+        {"rare": [[1, "fr"]]},
+        {"rare": [[1, f"level {i}"] for i in range(MOST_RARE + 1)]},
     ):
-        with pytest.raises(ValueError, match=r"kinds|categor|indicators|late column"):
+        with pytest.raises(ValueError, match=r"kinds|categor|indicators|late column|level|rare"):
             Schema.from_file(**(SHOP.to_file() | wrong))
     encoder = encoder_of(SHOP, "abc")
     assert encoder.from_file(**SHOP.to_file()) == encoder
     with pytest.raises(ValueError, match="max_categories"):
         encoder_of(SHOP, "abc", max_categories=1).from_file(**SHOP.to_file())
     with pytest.raises(ValueError, match="1 entries for 3 features"):
-        encoder.from_file([NUMBER], [], True)
+        encoder.from_file(kinds=[NUMBER], levels=[], indicators=True, rare=[])
     with pytest.raises(ValueError, match="indicators contradict"):
-        encoder.from_file(**(SHOP.to_file() | {"indicators": False}))
+        encoder.from_file(**Schema(SHOP.kinds).to_file())
 
 
 # ---------------------------------------------------------------------- tables
@@ -202,7 +229,14 @@ def test_numbers_and_what_is_wrong_with_them(as_matrix: Any) -> None:
         encoder_of(Schema((NUMBER, NUMBER)), "ab").encode(as_matrix(X[[0, 1, 0, 3]]), np.ones(4, dtype=bool), True)
     with_marks = encoder_of(Schema((NUMBER, NUMBER), indicators=True), on_bad_row="skip")
     block = with_marks.encode(as_matrix(X), np.ones(4, dtype=bool), begun=False)
-    assert block.rows(slice(1, 2), with_marks.schema)[0, 2:].tolist() == [1.0, 0.0]
+    assert block.growth == [(1, Schema((NUMBER, NUMBER), (Level(0, MISSING),), indicators=True))]
+    grown = block.growth[0][1]
+    np.testing.assert_array_equal(block.rows(slice(0, 4), grown)[:, 2:], [[0], [1], [0], [0]])
+    np.testing.assert_array_equal(block.rows(slice(0, 1), with_marks.schema), [[1, 2]])
+    later = with_marks.with_schema(grown).encode(as_matrix(X[:1]), np.ones(1, dtype=bool), begun=True)
+    assert later.growth == []
+    np.testing.assert_array_equal(later.rows(slice(0, 1), grown), [[1, 2, 0]])
+    assert with_marks.encode_unlearned(as_matrix(X)).growth == []
 
 
 def test_an_array_has_no_text() -> None:
@@ -221,10 +255,11 @@ def test_a_block_says_where_its_schema_grows() -> None:
     encoder = encoder_of(Schema((UNKNOWN,) * 3), "abc", on_bad_row="skip", max_categories=2)
     block = encoder.encode(table_of(rows), np.array([True, True, True, True, True]), begun=False)
     assert block.bad.tolist() == [False, False, True, False, False]
-    assert [row for row, _ in block.growth] == [0, 1, 3]
-    assert block.growth[0][1] == Schema((NUMBER, CATEGORY, UNKNOWN), ((1, "p"),))
+    assert [row for row, _ in block.growth] == [0, 1, 3, 4]
+    p, q = Level(1, CATEGORY, "p"), Level(1, CATEGORY, "q")
+    assert block.growth[0][1] == Schema((NUMBER, CATEGORY, UNKNOWN), (p,))
     after = block.growth[-1][1]
-    assert after == Schema((NUMBER, CATEGORY, NUMBER), ((1, "p"), (1, "q"), (2, None)))
+    assert after == Schema((NUMBER, CATEGORY, NUMBER), (p, q, Level(2, NUMBER)), rare=frozenset({(1, "s")}))
     expected = [[1, 1, 0, np.nan], [2, 0, 1, np.nan], [np.nan, 0, 0, 1], [np.nan, 0, 1, 3], [4, 0, 0, 4]]
     np.testing.assert_array_equal(block.table, expected)
     np.testing.assert_array_equal(block.rows(slice(1, 2), block.growth[1][1]), [[2, 0, 1]])
@@ -280,11 +315,16 @@ def test_one_row_that_is_usual() -> None:
         {"a": 1},
     ):
         assert plain.encode_one(other) is None
+    marked = encoder_of(Schema((NUMBER, NUMBER), (Level(1, MISSING),), indicators=True))
+    for x in (row, [1.0, 2.0]):
+        assert marked.encode_one(x).tolist() == [[1.0, 2.0, 0.0]]
+    for x in ([1.0, math.nan], [1.0], np.ones(3)):
+        assert marked.encode_one(x) is None
     named = encoder_of(SHOP, "abc", max_categories=2)
     assert named.encode_one(np.ones(3)) is None
     for x, expected in (
-        ({"a": 1, "b": "xx", "c": 2.5}, [1, 0, 0, 0, 0, 2.5, 1]),
-        ({"a": 1, "b": "zz", "c": 2.5}, [1, 0, 0, 0, 0, 2.5, 0]),  # beyond max_categories
+        ({"a": 1, "b": "xx", "c": 2.5}, [1, 0, 0, 2.5, 1]),
+        ({"a": 1, "b": "zz", "c": 2.5}, [1, 0, 0, 2.5, 0]),  # beyond max_categories
     ):
         assert named.encode_one(x).tolist() == [expected]
     for x in (
@@ -296,7 +336,26 @@ def test_one_row_that_is_usual() -> None:
         {"a": 1, "b": "xx", "c": 10**400},
     ):
         assert named.encode_one(x) is None
-    assert encoder_of(SHOP, "abc").encode_one({"a": 1, "b": "zz", "c": 2.5}) is None  # a new category
+    assert encoder_of(SHOP, "abc").encode_one({"a": 1, "b": "zz", "c": 2.5}) is None  # it gets a column
+    assert named.encode_one({"a": 1, "b": "new", "c": 2.5}) is None  # it is counted
+
+
+def test_rare_categories_get_a_column_when_they_come_back() -> None:
+    names = [f"level {i}" for i in range(AT_SIGHT + 6)]
+    rows = [{"a": name} for name in [*names, *names[-4:], *names[-4:]]]
+    whole = encoder_of(Schema((UNKNOWN,)), "a", max_categories=AT_SIGHT + 3)
+    block = whole.encode(table_of(rows), np.ones(len(rows), dtype=bool), begun=False)
+    after = block.growth[-1][1]
+    assert [level.category for level in after.levels] == [*names[:AT_SIGHT], *names[-4:-1]]
+    assert after.rare == {(0, names[-6]), (0, names[-5]), (0, names[-1])}
+    parts, marked = whole, []
+    for t, row in enumerate(rows):
+        found = parts.encode(table_of([row]), np.ones(1, dtype=bool), begun=t > 0)
+        for _, schema in found.growth:
+            parts = parts.with_schema(schema)
+        marked.append(found.rows(slice(0, 1), parts.schema).sum())
+    assert parts.schema == after
+    assert marked == [1] * AT_SIGHT + [0] * 6 + [1, 1, 1, 0] * 2
 
 
 # ---------------------------------------------------------------------- segments

@@ -13,11 +13,19 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
 
 from learners import standardised
-from logistic_reference import adagrad_member, certified_member, mixture, newton_member, some_rows
+from logistic_reference import (
+    adagrad_member,
+    by_range,
+    certified_member,
+    frequencies_member,
+    mixture,
+    newton_member,
+    some_rows,
+)
 from regretless.core.errors import TooLarge
 from regretless.core.scores import new_scores
 from regretless.core.tally import LOSS, ROWS, TALLIES
-from regretless.learners.logistic import adagrad, certified, newton
+from regretless.learners.logistic import adagrad, certified, frequencies, newton
 from regretless.learners.logistic.linear import forecast_block
 from regretless.learners.logistic.members import ADAGRAD, BUDGET, HALF_LIVES, NEWTON, choose, names
 from regretless.learners.logistic.mixing import MixtureState, blend, mix, reserve, write_forecasts
@@ -69,8 +77,26 @@ def test_members_have_names() -> None:
     assert names(choose(20, 3, (0.5,), False), 3)[0] == "FOLKLORE, radius 0.5"
     assert found[1] == "Newton, certainty 0.3, prior 0.3"
     assert found[2] == "Newton, certainty 1, prior 0.3, half-life 7 rows"
-    assert found[-1] == "AdaGrad, rate 1"
-    assert len(found) == choose(20, 2, (0.5,), True).total == 1 + len(NEWTON) + len(HALF_LIVES) + len(ADAGRAD)
+    assert found[6] == "Newton, certainty 1, prior 30, of the intercept 0.3, 0/1 columns by range"
+    assert found[-2] == "AdaGrad, rate 0.1, 0/1 columns by range"
+    assert found[-1] == "label frequencies"
+    assert len(found) == choose(20, 2, (0.5,), True).total == 1 + len(NEWTON) + len(HALF_LIVES) + len(ADAGRAD) + 1
+
+
+def test_the_intercept_has_its_own_prior_and_rate() -> None:
+    with_one, without = choose(500, 2, "auto", True), choose(500, 2, "auto", True, intercept=False)
+    assert set(with_one.newton[:, 3]) <= {0.1, 0.3, 1.0, 3.0}
+    assert np.array_equal(without.newton[:, 3], without.newton[:, 1])
+    assert with_one.rates[0].tolist() == pytest.approx([0.02, 0.1, 0.0])
+    assert np.array_equal(without.rates[:, 1], without.rates[:, 0])
+
+
+def test_weights_before_the_first_row_are_those_of_all_members() -> None:
+    narrow, wide = choose(20, 2, "auto", False), choose(1200, 2, "auto", False)
+    assert narrow.prior.sum() == pytest.approx(1.0)
+    assert wide.total < narrow.total
+    assert wide.prior[0] == narrow.prior[len(narrow.radii)]  # so that ln(1/prior) covers members that were dropped
+    assert set(wide.newton[:, 4]) == {0.0, 1.0}  # a cautious member on columns by range is among the first
 
 
 @pytest.mark.parametrize(
@@ -109,11 +135,12 @@ def test_constants_that_would_not_fit_into_memory() -> None:
 @pytest.mark.parametrize("K", [2, 3])
 @pytest.mark.parametrize("rho", [1.0, 0.9])
 def test_a_newton_member(K: int, rho: float) -> None:
-    s = Stream(K)
+    s, intercept = Stream(K), 0.02 if rho == 1.0 else 0.3
     P = np.tile(first_variance(np.array([0.3]), K)[0] * np.eye(s.d), (s.matrices, 1, 1))
+    P[:, -1, -1] = first_variance(np.array([intercept]), K)
     w = np.zeros((s.matrices, s.d))
     newton.run(P, w, Step(0.5, 0.3, rho), *s.rows, s.out)
-    expected = newton_member(*s.rows, 0.5, 0.3, rho)
+    expected = newton_member(*s.rows, 0.5, 0.3, rho, intercept)
     np.testing.assert_allclose(log_softmax(s.out, axis=1), log_softmax(expected, axis=1), atol=1e-9)
 
 
@@ -121,8 +148,8 @@ def test_a_newton_member(K: int, rho: float) -> None:
 def test_an_adagrad_member_and_its_certificate(K: int) -> None:
     s = Stream(K)
     table, slope = np.zeros((3, s.matrices, s.d)), np.zeros(1)
-    adagrad.run(table, slope, 0.3, *s.rows, s.out)
-    expected = log_softmax(adagrad_member(*s.rows, 0.3), axis=1)
+    adagrad.run(table, slope, adagrad.Rates(0.3, 0.8), *s.rows, s.out)
+    expected = log_softmax(adagrad_member(*s.rows, 0.3, 0.8), axis=1)
     np.testing.assert_allclose(log_softmax(s.out, axis=1), expected, atol=1e-9)
     gradients = table[adagrad.GRADIENTS]
     loss = -s.weight @ np.sum(s.Y * expected, axis=1)
@@ -132,6 +159,16 @@ def test_an_adagrad_member_and_its_certificate(K: int) -> None:
         logits = s.X @ u.T if K > 2 else np.column_stack([-s.X @ u[0], s.X @ u[0]]) / 2
         of_u = -s.weight @ np.sum(s.Y * log_softmax(logits, axis=1), axis=1)
         assert loss - of_u <= slope[0] - np.sum(gradients * u) + 1e-9
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_the_label_frequencies(K: int) -> None:
+    s, counts = Stream(K), np.zeros(K)
+    frequencies.run(counts, s.Y, s.weight, s.out)
+    np.testing.assert_allclose(log_softmax(s.out, axis=1), frequencies_member(s.Y, s.weight), atol=1e-12)
+    np.testing.assert_allclose(counts, s.weight @ s.Y)
+    frequencies.forecast_block(counts, s.out)
+    np.testing.assert_allclose(softmax(s.out, axis=1), np.tile((counts + 1) / (counts.sum() + K), (s.n, 1)))
 
 
 @pytest.mark.parametrize("K", [2, 3])
@@ -178,9 +215,10 @@ def test_an_implicit_step_settles(K: int, size: float, doubt: float, seed: int) 
 def test_the_mixture(shares: bool) -> None:
     s, N = Stream(3), 5
     logits = 3.0 * np.random.default_rng(0).normal(size=(N, s.n, 3))
-    state = MixtureState(np.zeros(N), np.zeros(N), *new_scores(), np.zeros(TALLIES))
+    prior = np.array([4.0, 1.0, 2.0, 2.0, 1.0])
+    state = MixtureState(prior, np.log(prior / 4.0), np.zeros(N), *new_scores(), np.zeros(TALLIES))
     mix(state, logits, s.Y, s.weight, np.ones(s.n), shares, False, s.out)
-    expected = mixture(list(logits), s.Y, s.weight, shares)
+    expected = mixture(list(logits), s.Y, s.weight, shares, prior)
     np.testing.assert_allclose(np.exp(s.out), expected, atol=1e-12)
     losses = -np.sum(s.weight[:, None] * s.Y * log_softmax(logits, axis=2), axis=(1, 2))
     np.testing.assert_allclose(state.losses, losses)
@@ -200,7 +238,7 @@ def test_what_is_kept_for_labels_never_seen_costs_less_than_ln_2() -> None:
     logits = np.zeros((1, s.n, 2))
     totals = []
     for reserves in (False, True):
-        state = MixtureState(np.zeros(1), np.zeros(1), *new_scores(), np.zeros(TALLIES))
+        state = MixtureState(np.ones(1), np.zeros(1), np.zeros(1), *new_scores(), np.zeros(TALLIES))
         mix(state, logits, s.Y, np.ones(s.n), np.ones(s.n), False, reserves, s.out)
         totals.append(state.tally[LOSS])
     cost = -sum(math.log1p(-reserve(t)) for t in range(s.n))
@@ -228,10 +266,10 @@ def test_forecasts_have_columns_for_labels_to_come() -> None:
 @given(st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=20))
 def test_sums_of_squares_of_any_size(values: list[float]) -> None:
     """Against numbers without bounds."""
-    moments, out = np.zeros((3, 1)), np.empty((1, 1))
+    moments, out = np.zeros((6, 1)), np.empty((1, 1))
     for t, value in enumerate(values):
         before = [Fraction(x) for x in values[:t]]
-        rescale(moments, np.array([[value]]), np.ones(1), out)
+        rescale(moments, np.array([[value]]), np.ones(1), out, np.empty((1, 1)))
         away = Fraction(value) - sum(before) / max(t, 1)
         square = sum((x - sum(before) / t) ** 2 for x in before) + away**2 * Fraction(t, t + 1)
         z = 0.0 if square == 0 else math.copysign(math.sqrt(away**2 * t / square), away)
@@ -242,13 +280,27 @@ def test_sums_of_squares_of_any_size(values: list[float]) -> None:
 
 
 def test_rows_of_weight_0_are_rescaled_and_not_counted() -> None:
-    moments, out = np.zeros((3, 2)), np.empty((3, 3))
+    moments, out = np.zeros((6, 2)), np.empty((3, 3))
     X = np.array([[1.0, np.nan], [2.0, 5.0], [4.0, 7.0]])
-    rescale(moments, X, np.array([1.0, 0.0, 1.0]), out)
+    rescale(moments, X, np.array([1.0, 0.0, 1.0]), out, np.empty_like(out))
+    assert moments[3:].tolist() == [[1.0, 7.0], [4.0, 7.0], [0.0, 0.0]]
     assert moments[0].tolist() == [2.0, 1.0]
     assert moments[1].tolist() == [2.5, 7.0]
     assert out[:, 2].tolist() == [1.0, 1.0, 1.0]  # the intercept
     assert out[0].tolist() == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**-1000, 1e100])
+def test_a_column_of_two_values_is_divided_by_its_range(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random(40) < 0.1, 3.0 * (rng.random(40) < 0.5) - 5.0, rng.normal(size=40), np.ones(40)])
+    X[30, 0] = 2.0  # a third value: standardised from here on
+    out, ranged = np.empty((2, 40, 5))
+    rescale(np.zeros((6, 4)), X * scale, np.ones(40), out, ranged)
+    np.testing.assert_allclose(ranged, by_range(X), atol=1e-9)
+    np.testing.assert_allclose(out, standardised(X), atol=1e-9)
+    assert np.array_equal(ranged[30:, 0], out[30:, 0])
+    assert np.abs(ranged[:30, :2]).max() <= 2.0
 
 
 @pytest.mark.parametrize("radius", [1e308, 1e-160])

@@ -5,12 +5,14 @@ r"""AdaGrad members: gradient steps with one rate per weight, at the cost of one
 entry by entry. Convex losses lie above their tangents, so whatever the steps were, regret against u is at most
 :math:`\sum_t g_t\cdot w_t - G\cdot u` with G the sum of the gradients: the certificate where no sharper one applies.
 
-Two classes have opposite weights, so only those of the margin are stored; their step is twice as long.
+Two classes have opposite weights, so only those of the margin are stored; their step is twice as long. The intercept,
+where there is one, is the last column and has a rate of its own: a rate for wide rows would move it too slowly.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,13 +24,22 @@ from regretless.learners.logistic.linear import forecast_row
 WEIGHTS, SQUARES, GRADIENTS = range(3)  # the parts of a table (3, K, d), or (3, 1, d) for two classes
 
 
+class Rates(NamedTuple):
+    """The rates of one member."""
+
+    eta: float
+    last: float  # of the last column
+
+
 @kernel
-def run(table: Array, slope: Array, eta: float, X: Array, Y: Array, weight: Array, out: Array) -> None:
+def run(table: Array, slope: Array, rates: Rates, X: Array, Y: Array, weight: Array, out: Array) -> None:
     """Play a block with one member. `out` holds the logits forecast, slope[0] the member's sum of g.w."""
     K = Y.shape[1]
     _, C, d = table.shape
     w, squares, gradients = table[WEIGHTS], table[SQUARES], table[GRADIENTS]
-    rate = 2.0 * eta if K == 2 else eta
+    double = 2.0 if K == 2 else 1.0
+    rate = np.full(d, double * rates.eta)
+    rate[d - 1 :] = double * rates.last
     p = np.empty(K)
     for t in range(X.shape[0]):
         forecast_row(w, X, t, out)
@@ -42,4 +53,4 @@ def run(table: Array, slope: Array, eta: float, X: Array, Y: Array, weight: Arra
                 g = pull * X[t, j]
                 squares[k, j] += g * g
                 gradients[k, j] += g
-                w[k, j] -= rate * g / math.sqrt(max(squares[k, j], 1e-300))
+                w[k, j] -= rate[j] * g / math.sqrt(max(squares[k, j], 1e-300))

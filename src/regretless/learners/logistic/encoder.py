@@ -1,7 +1,7 @@
 """Encoder: rows in any form to a table of numbers, with categories and missing values.
 
 Arrays, CSR matrices, data frames and dictionaries are accepted. The layout of the table is that of `Schema`. A category
-beyond `max_categories` has no column: its row has zeros in the columns of the others.
+that is rare or beyond `max_categories` has no column: its row has zeros in the columns of the others.
 
 A block of rows is encoded in one go, and `Block.growth` says at which rows the schema grows. Rows of weight 0 and bad
 rows add nothing to the schema. So the result does not depend on how the rows are cut into blocks.
@@ -25,7 +25,16 @@ from regretless.core.state_checks import require
 from regretless.core.types import Array
 from regretless.core.validate import largest_square, writable
 from regretless.learners.logistic.scaling import LARGEST
-from regretless.learners.logistic.schema import CATEGORY, NUMBER, UNKNOWN, Schema
+from regretless.learners.logistic.schema import (
+    AT_SIGHT,
+    CATEGORY,
+    MISSING,
+    MOST_RARE,
+    NUMBER,
+    UNKNOWN,
+    Level,
+    Schema,
+)
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.tables import (
     NUMBERS,
@@ -63,7 +72,7 @@ class Block:
         if not sparse.issparse(self.table):
             return writable(self.table[some, : schema.width])
         table: Array = self.table[some].toarray()
-        return np.hstack([table, np.isnan(table)]) if schema.indicators else table
+        return np.hstack([table, np.isnan(table[:, list(schema.missing_places)])]) if schema.levels else table
 
 
 def take_rows(estimator: Any, X: Any, first: bool, skips_bad_rows: bool) -> Any:
@@ -155,9 +164,9 @@ class Encoder:
         """The number of encoded columns."""
         return self.schema.width
 
-    def from_file(self, kinds: Any, levels: Any, indicators: Any) -> Self:
+    def from_file(self, **fields: Any) -> Self:
         """This encoder with the schema that a file holds; refuses one that rows of these settings cannot lead to."""
-        schema = Schema.from_file(kinds, levels, indicators)
+        schema = Schema.from_file(**fields)
         n_features = len(self.schema.kinds)
         require(schema.indicators == self.schema.indicators, "indicators contradict the parameter missing")
         require(len(schema.kinds) == n_features, f"kinds has {len(schema.kinds)} entries for {n_features} features")
@@ -176,7 +185,7 @@ class Encoder:
                     "dictionaries with the same names."
                 )
             if self.schema.is_numeric:
-                return self._checked(encode_numbers(rows, self.schema, self.missing_is_error))
+                return self._checked(encode_numbers(rows, self.schema, self.missing_is_error, learns))
             rows = Columns(list((rows.toarray() if sparse.issparse(rows) else rows).T))
         return self._checked(encode_table(rows, self, learns, begun))
 
@@ -192,8 +201,8 @@ class Encoder:
         named = f" ({self.names[column]!r})" if self.names is not None else ""
         raise BadRow(
             f"row {row}, column {column}{named}: {what}. Input contains NaN or inf, or a value that is not a number: "
-            'fill the value in or drop the row, or choose missing="mean" for missing values, on_bad_row="skip" for bad '
-            "rows. Nothing was learned from this call."
+            'fill the value in or drop the row; leave out a value that is missing (missing="indicator" or "mean" '
+            'learns from such rows); or choose on_bad_row="skip". Nothing was learned from this call.'
         )
 
     # ------------------------------------------------------------------ one row
@@ -205,10 +214,14 @@ class Encoder:
         """
         if type(x) is dict:
             row = self._known_values(x)
-        elif self.names is not None or not self.schema.is_identity:
+        elif self.names is not None or not self.schema.is_numeric:
             return None
         else:
             row = plain_list(x) if type(x) is list else x
+            if self.schema.levels:  # indicators: nothing is missing in a plain row
+                row = (
+                    np.r_[row, np.zeros(len(self.schema.levels))] if is_plain_row(row, len(self.schema.kinds)) else None
+                )
         if row is None or not is_plain_row(row, self.schema.width):
             return None
         block: Array = row[None]
@@ -233,7 +246,7 @@ class Encoder:
                 place = places.get(values[j])
                 if place is not None:
                     row[place] = 1.0
-                elif type(values[j]) is not str or len(places) < self.max_categories:
+                elif type(values[j]) is not str or not schema.has_settled(j, values[j], self.max_categories):
                     return None
         except (TypeError, OverflowError):  # a category that is not hashable, or an integer beyond floats
             return None
@@ -243,13 +256,14 @@ class Encoder:
 # ---------------------------------------------------------------------- blocks of numbers
 
 
-def encode_numbers(X: Any, schema: Schema, missing_is_error: bool) -> Block:
-    """Encode an array or a CSR matrix by a schema of numbers alone."""
+def encode_numbers(X: Any, schema: Schema, missing_is_error: bool, learns: np.ndarray) -> Block:
+    """Encode an array or a CSR matrix by a schema of numbers and indicators."""
     is_sparse = sparse.issparse(X)
-    bad, fault = np.zeros(X.shape[0], dtype=bool), None
+    bad, fault, growth = np.zeros(X.shape[0], dtype=bool), None, []
     values = X.data if is_sparse else X
-    absent = np.isnan(values) if schema.indicators and not is_sparse else None
+    absent = None
     if not largest_square(np.atleast_2d(values)) <= LARGEST**2:
+        absent = np.isnan(values)
         wrong = find_bad(values, missing_is_error)
         at = np.flatnonzero(wrong)
         if at.size:
@@ -261,7 +275,28 @@ def encode_numbers(X: Any, schema: Schema, missing_is_error: bool) -> Block:
             fault = Fault(int(rows[0]), column, _complaint(values.flat[at[0]]))
             values = np.where(wrong, np.nan, values)
             X = sparse.csr_array((values, X.indices, X.indptr), shape=X.shape) if is_sparse else values
-    return Block(X if absent is None else np.hstack([X, absent]), bad, fault, [])
+        if schema.indicators:
+            at = np.flatnonzero(absent)
+            if is_sparse:
+                rows, columns = np.searchsorted(X.indptr, at, side="right") - 1, X.indices[at]
+            else:
+                rows, columns = at // X.shape[1], at % X.shape[1]
+            growth = _growth(schema, schema.kinds, {}, _first_missing(rows, columns, learns & ~bad, schema))
+    after = growth[-1][1] if growth else schema
+    if is_sparse or not after.levels:
+        return Block(X, bad, fault, growth)
+    marked = list(after.missing_places)
+    marks = np.zeros((len(X), len(marked))) if absent is None else absent[:, marked]
+    return Block(np.hstack([X, marks]), bad, fault, growth)
+
+
+def _first_missing(rows: np.ndarray, columns: np.ndarray, learned: np.ndarray, schema: Schema) -> list[Arrival]:
+    """The indicators to add: of the columns in which a value is missing for the first time, at these rows."""
+    found: dict[int, int] = {}
+    for t, j in zip(rows[learned[rows]].tolist(), columns[learned[rows]].tolist(), strict=True):
+        if j not in schema.missing_places:
+            found.setdefault(j, t)
+    return sorted((Arrival(t, Level(j, MISSING)) for j, t in found.items()), key=_in_order)
 
 
 def find_bad(values: Array, missing_is_error: bool) -> np.ndarray:
@@ -277,7 +312,7 @@ def encode_table(given: Table, encoder: Encoder, learns: np.ndarray, begun: bool
     """Encode a table. In a column of numbers, a value that is not a number cannot be learned from."""
     schema, missing_is_error = encoder.schema, encoder.missing_is_error
     if schema.is_numeric:
-        block = encode_numbers(given.numbers(range(len(schema.kinds))), schema, missing_is_error)
+        block = encode_numbers(given.numbers(range(len(schema.kinds))), schema, missing_is_error, learns)
         if (fault := block.fault) is None:
             return block
         return replace(block, fault=fault._replace(what=_complaint(given.value(fault.row, fault.column))))
@@ -300,31 +335,40 @@ def encode_table(given: Table, encoder: Encoder, learns: np.ndarray, begun: bool
     bad[[fault.row for fault in faults]] = True
     learned = learns & ~bad
     first = -1 if begun or not learned.any() else int(np.argmax(learned))
-    new: list[Level] = [Level(t, j, None) for j, t in since.items() if settled.kinds[j] == NUMBER and t != first]
+    late = [j for j, t in since.items() if settled.kinds[j] == NUMBER and t != first]
+    new = [Arrival(since[j], Level(j, NUMBER)) for j in late]
+    lost = {j: absent[:, i] for i, j in enumerate(columns)} | {other.j: other.absent for other in others}
+    if schema.indicators:
+        at = [(t, j) for j, gone in lost.items() for t in np.flatnonzero(gone).tolist()]
+        rows, of = np.array(at, dtype=np.intp).reshape(-1, 2).T
+        new += _first_missing(rows, of, learned, schema)
     for other in others:
-        new += other.new_levels(learned, set(schema.category_places.get(other.j, ())), encoder.max_categories)
-    new.sort(key=lambda level: (level.row, level.category is not None, level.column))
+        new += other.new_levels(learned, schema, encoder.max_categories)
+    new.sort(key=_in_order)
     growth = _growth(schema, settled.kinds, since, new)
     after = growth[-1][1] if growth else schema
     table = np.zeros((given.n, after.width))
     table[:, after.number_places] = numbers
-    if after.indicators:
-        table[:, after.first_indicator + np.array(columns, dtype=np.intp)] = absent
+    for j, place in after.missing_places.items():
+        table[:, place] = lost.get(j, 0.0)
     for other in others:
-        if after.indicators:
-            table[:, after.first_indicator + other.j] = other.absent
         for t, place in other.placed(after.category_places.get(other.j, {})):
             table[t, place] = 1.0
     table[np.arange(given.n)[:, None], places[:, known]] = 1.0
     return Block(table, bad, min(faults, default=None), growth)
 
 
-class Level(NamedTuple):
-    """A category that was not known before, or (None) the first number of a late column."""
+class Arrival(NamedTuple):
+    """What appears in a row for the first time."""
 
     row: int
-    column: int
-    category: Any
+    level: Level
+    is_rare: bool = False  # a category that has no table column yet
+
+
+def _in_order(arrival: Arrival) -> tuple[int, int, int]:
+    """The order of the table columns: numbers, indicators and categories of the same row."""
+    return arrival.row, (NUMBER, MISSING, CATEGORY).index(arrival.level.what), arrival.level.column
 
 
 class _Other:
@@ -348,15 +392,23 @@ class _Other:
             found += [Fault(t, self.j, "a category is missing") for t in np.flatnonzero(self.absent).tolist()]
         return found
 
-    def new_levels(self, learned: np.ndarray, known: set[Any], most: int) -> list[Level]:
-        """The categories that were not known, until the column has `most` of them."""
-        found: list[Level] = []
+    def new_levels(self, learned: np.ndarray, schema: Schema, most: int) -> list[Arrival]:
+        """The categories that get a table column, until the input column has `most` of them, and the rare ones."""
+        found: list[Arrival] = []
+        known = set(schema.category_places.get(self.j, ()))
+        rare = {category for j, category in schema.rare if j == self.j}
         for t in self.present:
-            if len(known) >= most:
-                break
-            if learned[t] and self.values[t] not in known:
-                known.add(self.values[t])
-                found.append(Level(t, self.j, self.values[t]))
+            category = self.values[t]
+            if not learned[t] or category in known:
+                continue
+            seen = category in rare
+            if len(known) < most and (seen or len(known) < AT_SIGHT):
+                known.add(category)
+                rare.discard(category)
+                found.append(Arrival(t, Level(self.j, CATEGORY, category)))
+            elif not seen and len(rare) < MOST_RARE:
+                rare.add(category)
+                found.append(Arrival(t, Level(self.j, CATEGORY, category), is_rare=True))
         return found
 
     def placed(self, places: dict[Any, int]) -> list[tuple[int, int]]:
@@ -392,18 +444,23 @@ def _settle(given: Table, schema: Schema, learns: np.ndarray, missing_is_error: 
                 kinds[j], since[j] = kind, t
                 del waiting[j]
         at = t + 1
-    return Schema(tuple(kinds), schema.levels, schema.indicators), since
+    return Schema(tuple(kinds), schema.levels, schema.indicators, schema.rare), since
 
 
-def _growth(schema: Schema, kinds: Sequence[str], since: dict[int, int], new: list[Level]) -> list[tuple[int, Schema]]:
+def _growth(
+    schema: Schema, kinds: Sequence[str], since: dict[int, int], new: list[Arrival]
+) -> list[tuple[int, Schema]]:
     """The schema from each row on that adds something; `new` is sorted by row."""
-    levels = schema.levels + tuple((level.column, level.category) for level in new)
-    found, met = [], 0
-    for row in sorted({*since.values(), *(level.row for level in new)}):
+    found: list[tuple[int, Schema]] = []
+    levels, rare, met = schema.levels, schema.rare, 0
+    for row in sorted({*since.values(), *(arrival.row for arrival in new)}):
         while met < len(new) and new[met].row <= row:
+            _, level, is_rare = new[met]
+            one = frozenset([(level.column, level.category)])
+            levels, rare = (levels, rare | one) if is_rare else ((*levels, level), rare - one)
             met += 1
         then = kinds if not since else [UNKNOWN if since.get(j, row) > row else kind for j, kind in enumerate(kinds)]
-        found.append((row, Schema(tuple(then), levels[: len(schema.levels) + met], schema.indicators)))
+        found.append((row, Schema(tuple(then), levels, schema.indicators, rare)))
     return found
 
 
@@ -422,8 +479,10 @@ def _complaint(value: Any) -> str:
     number = as_number_or_inf(value)
     if math.isnan(number):
         return "NaN"
+    if math.isinf(number) and isinstance(value, str):
+        return f"{value!r} is text, and this column has held numbers so far. To learn it as text, fit a new learner"
     if math.isinf(number):
-        return repr(value) if isinstance(value, str) else f"{number}"
+        return f"{number}"
     return f"{number:.6g}, which is too large for floating point arithmetic. Scale the features"
 
 

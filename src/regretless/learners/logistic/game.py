@@ -13,11 +13,11 @@ import numpy as np
 
 from regretless.core.jit import kernel
 from regretless.core.types import Array
-from regretless.learners.logistic import adagrad, certified, newton
-from regretless.learners.logistic.adagrad import WEIGHTS
+from regretless.learners.logistic import adagrad, certified, frequencies, newton
+from regretless.learners.logistic.adagrad import WEIGHTS, Rates
 from regretless.learners.logistic.certified import Reach
 from regretless.learners.logistic.linear import forecast_block
-from regretless.learners.logistic.members import Constants
+from regretless.learners.logistic.members import RANGED, Constants
 from regretless.learners.logistic.mixing import MixtureState, blend, mix
 from regretless.learners.logistic.newton import Step
 from regretless.learners.logistic.scaling import rescale
@@ -27,8 +27,8 @@ from regretless.learners.second_order.surrogate import SurrogateState
 AT_ONCE = 256  # rows that a member plays before the next one does: its matrices stay in the cache
 ENTRIES = 2**22  # of the rows and forecasts that are held meanwhile
 
-certified_run, newton_run, adagrad_run = certified.run, newton.run, adagrad.run
-certified_forecast = certified.forecast_block
+certified_run, newton_run, adagrad_run, frequencies_run = certified.run, newton.run, adagrad.run, frequencies.run
+certified_forecast, frequencies_forecast = certified.forecast_block, frequencies.forecast_block
 
 
 @kernel
@@ -49,13 +49,13 @@ def run(
     s, c = LogisticState(*state), Constants(*constants)
     M, N, R = s.P.shape[0], s.matrices.shape[0], s.tables.shape[0]
     n, K, d = X.shape[0], Y.shape[1], s.tables.shape[3]
-    mixture = MixtureState(s.log_weight, s.losses, s.scores, s.bins, s.tally)
-    m = min(n, AT_ONCE, max(1, ENTRIES // (d + (M + N + R) * K)))
-    Z, logits, sizes = np.empty((m, d)), np.empty((M + N + R, m, K)), np.empty(m)
+    mixture = MixtureState(c.prior, s.log_weight, s.losses, s.scores, s.bins, s.tally)
+    m = min(n, AT_ONCE, max(1, ENTRIES // (2 * d + (M + N + R + 1) * K)))
+    Z, by_range, logits, sizes = np.empty((m, d)), np.empty((m, d)), np.empty((M + N + R + 1, m, K)), np.empty(m)
     for start in range(0, n, max(m, 1)):
         stop = min(n, start + m)
-        rows, Ys, ws = Z[: stop - start], Y[start:stop], weight[start:stop]
-        rescale(s.moments, X[start:stop], ws, rows)
+        rows, ranged, Ys, ws = Z[: stop - start], by_range[: stop - start], Y[start:stop], weight[start:stop]
+        rescale(s.moments, X[start:stop], ws, rows, ranged)
         for t in range(stop - start):
             square = 0.0
             for j in range(d):
@@ -66,30 +66,36 @@ def run(
             certified_run(own, rows, Ys, ws, reach, logits[i, : stop - start])
         for i in range(N):
             step = Step(c.newton[i, 0], c.newton[i, 1], c.newton[i, 2])
-            newton_run(s.matrices[i], s.weights[i], step, rows, Ys, ws, logits[M + i, : stop - start])
+            own_rows = ranged if c.newton[i, 4] == RANGED else rows
+            newton_run(s.matrices[i], s.weights[i], step, own_rows, Ys, ws, logits[M + i, : stop - start])
         for i in range(R):
+            rates, own_rows = Rates(c.rates[i, 0], c.rates[i, 1]), ranged if c.rates[i, 2] == RANGED else rows
             said = logits[M + N + i, : stop - start]
-            adagrad_run(s.tables[i], s.slopes[i : i + 1], c.rates[i], rows, Ys, ws, said)
+            adagrad_run(s.tables[i], s.slopes[i : i + 1], rates, own_rows, Ys, ws, said)
+        frequencies_run(s.counts, Ys, ws, logits[M + N + R, : stop - start])
         mix(mixture, logits[:, : stop - start], Ys, ws, sizes, c.shares, reserves, out[start:stop])
 
 
 @kernel
-def forecast(state: tuple[Any, ...], X: Array, helmert: Array, out: Array) -> None:
+def forecast(state: tuple[Any, ...], X: Array, constants: tuple[Any, ...], out: Array) -> None:
     """What `run` forecasts for rows of weight 0. No array of the state is written: other threads may be reading it."""
-    s = LogisticState(*state)
+    s, c = LogisticState(*state), Constants(*constants)
     M, N, R = s.P.shape[0], s.weights.shape[0], s.tables.shape[0]
     n, K, d = X.shape[0], out.shape[1], s.tables.shape[3]
-    m = min(n, AT_ONCE, max(1, ENTRIES // (d + (M + N + R) * K)))
-    Z, logits, nothing = np.empty((m, d)), np.empty((M + N + R, m, K)), np.zeros(m)
+    m = min(n, AT_ONCE, max(1, ENTRIES // (2 * d + (M + N + R + 1) * K)))
+    Z, by_range, logits, nothing = np.empty((m, d)), np.empty((m, d)), np.empty((M + N + R + 1, m, K)), np.zeros(m)
     for start in range(0, n, max(m, 1)):
         stop = min(n, start + m)
-        rows = Z[: stop - start]
-        rescale(s.moments, X[start:stop], nothing, rows)
+        rows, ranged = Z[: stop - start], by_range[: stop - start]
+        rescale(s.moments, X[start:stop], nothing, rows, ranged)
         for i in range(M):
             own = SurrogateState(s.P[i], s.w[i], s.tallies[i])
-            certified_forecast(own, rows, Reach(0.0, 0.0, helmert), logits[i, : stop - start])
+            certified_forecast(own, rows, Reach(0.0, 0.0, c.helmert), logits[i, : stop - start])
         for i in range(N):
-            forecast_block(s.weights[i], rows, logits[M + i, : stop - start])
+            own_rows = ranged if c.newton[i, 4] == RANGED else rows
+            forecast_block(s.weights[i], own_rows, logits[M + i, : stop - start])
         for i in range(R):
-            forecast_block(s.tables[i, WEIGHTS], rows, logits[M + N + i, : stop - start])
+            own_rows = ranged if c.rates[i, 2] == RANGED else rows
+            forecast_block(s.tables[i, WEIGHTS], own_rows, logits[M + N + i, : stop - start])
+        frequencies_forecast(s.counts, logits[M + N + R, : stop - start])
         blend(s.log_weight, logits[:, : stop - start], out[start:stop])

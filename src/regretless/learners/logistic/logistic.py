@@ -34,19 +34,20 @@ class OnlineLogisticRegression(GrowingClassifier):
     r"""Logistic regression on a stream, for two or more classes, on raw features. There is nothing to tune.
 
     Many members run side by side on rows that are standardised online, and their probabilities are mixed with weights
-    proportional to exp(-loss): implicit Newton steps of different certainty, AdaGrad at three rates, and `AIOLI` (two
-    classes) or `FOLKLORE` (more) at three radii. The mixture's total loss is at most ln N above that of the best of its
-    N members, which replaces the search for hyper-parameters.
+    proportional to exp(-loss): implicit Newton steps of different certainty, AdaGrad at three rates, `AIOLI` (two
+    classes) or `FOLKLORE` (more) at three radii, and the label frequencies so far. The mixture's total loss is at most
+    ln(1/w) above that of any member, w being the member's weight before the first row (1/15 to 1/60): this replaces the
+    search for hyper-parameters.
 
     **Guarantee.** Each row is rescaled by what was seen before it, and the statements are about the rescaled rows: for
-    every u of the class of comparators, on the same rescaled rows, regret is at most that of any member plus ln N. So
-    `regret_certificate()` is the least over the members of their own certificate plus the mixture's loss minus theirs;
-    `regret_bound()` is AIOLI's theorem plus ln N. Nothing is claimed about weights on the raw features; but once means
-    and deviations have settled, the two differ by a linear map and a constant.
+    every u of the class of comparators, on the same rescaled rows, regret is at most that of any member plus ln(1/w).
+    So `regret_certificate()` is the least over the members of their own certificate plus the mixture's loss minus
+    theirs; `regret_bound()` is AIOLI's theorem plus ln(1/w). Nothing is claimed about weights on the raw features; but
+    once means and deviations have settled, the two differ by a linear map and a constant.
 
     **Columns.** Data frames and dictionaries may hold text. The first value of a column tells whether it holds numbers
-    or categories; until then it counts as missing. Each category gets a column of its own at the row in which it first
-    appears. Only learned rows count: rows of weight 0, and bad ones, change nothing.
+    or categories; until then it counts as missing. Each category gets a column of its own at the row in which it
+    appears: see `max_categories`. Only learned rows count: rows of weight 0, and bad ones, change nothing.
 
     **Labels never seen.** Without `classes`, the learner adds classes as they appear. Row t keeps 1/(t+2)^2 of its
     probability for a label never seen, which costs less than ln 2 in total; `predict_proba` returns the probabilities
@@ -57,14 +58,16 @@ class OnlineLogisticRegression(GrowingClassifier):
     ----------
     classes : the labels, if they are known in advance; any other label is then an error.
     fit_intercept : whether to add a constant column.
-    missing : how to treat NaN: as an "error", as the column's "mean", or as the mean plus an additional column that
-        marks it ("indicator").
+    missing : how to treat a missing value (NaN, None, a name that a row lacks): as the column's mean, plus a column
+        that marks it, from the first missing value on ("indicator"); as the "mean"; or as an "error".
     drift : "none", or "track": members that forget, with half-lives of 7 to 7000 rows, join the mixture, and its
         weights move towards the uniform ones by 1/t after row t (fixed share), so that another member can take over.
     radii : the radii of AIOLI or FOLKLORE, the members with the sharper certificate; "auto" drops those that would take
         too long.
     max_classes : the largest number of classes.
-    max_categories : the largest number of categories per column of text; later ones share the encoding "none of these".
+    max_categories : the largest number of categories per column of text that have a column of their own. The first 32
+        get it when they are first seen, later ones when they are seen again; the others share the encoding "none of
+        these", and `report` counts them.
     on_bad_row : how to treat a row that cannot be learned from (infinite, not a number, no label): as an "error", or
         "skip": it is forecast from its good values, not learned, and counted in `bad_rows_`.
 
@@ -104,11 +107,11 @@ class OnlineLogisticRegression(GrowingClassifier):
         self,
         classes: Any = None,
         fit_intercept: bool = True,
-        missing: str = "error",
+        missing: str = "indicator",
         drift: str = "none",
         radii: Any = "auto",
         max_classes: int = 100,
-        max_categories: int = 32,
+        max_categories: int = 128,
         on_bad_row: str = "error",
     ) -> None:
         self.classes = classes
@@ -165,14 +168,14 @@ class OnlineLogisticRegression(GrowingClassifier):
     def _take_up(self, aside: dict[str, Any]) -> None:
         """Restore what `_aside` returned."""
         self._settings = Settings.of(self)
-        names = {"open", "bad_rows", "kinds", "levels", "indicators"}
+        names = {"open", "bad_rows", "kinds", "levels", "indicators", "rare"}
         state_checks.require(set(aside) == names, f"aside has the fields {sorted(aside)} instead of {sorted(names)}")
         state_checks.require(isinstance(aside["open"], bool), f"open={aside['open']!r} must be true or false")
         self._open, self.bad_rows_ = aside["open"], validate.whole("bad_rows", aside["bad_rows"], 0)
         listed = isinstance(aside["kinds"], list) and len(aside["kinds"]) == self.n_features_in_
         state_checks.require(listed, f"kinds does not list {self.n_features_in_} features")  # before any are made
         first = Encoder.start(self, self._settings)
-        self._encoder = first.from_file(aside["kinds"], aside["levels"], aside["indicators"])
+        self._encoder = first.from_file(**{name: aside[name] for name in ("kinds", "levels", "indicators", "rare")})
         require_few(self.classes_.size, self._settings.max_classes)
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
@@ -228,7 +231,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         found = tuple(self.state_)
         if not self.state_.moments.flags.writeable:  # joblib has mapped the state into memory, read-only
             found = tuple(array.copy() for array in found)
-        forecast(found, X, self._constants.helmert, out)
+        forecast(found, X, tuple(self._constants), out)
 
     def _forecasts(self, X: Any) -> Array:
         self._require_class()
@@ -288,7 +291,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         block = self._encoder.encode_unlearned(self._take_rows(X))
         table = block.rows(slice(0, len(block)), self._encoder.schema)
         rescaled = np.empty((len(table), self.state_.tables.shape[3]))
-        rescale(np.zeros_like(self.state_.moments), table, np.ones(len(table)), rescaled)
+        rescale(np.zeros_like(self.state_.moments), table, np.ones(len(table)), rescaled, np.empty_like(rescaled))
         return rescaled
 
     def regret_certificate(self, comparator_norm: float | None = None) -> float:

@@ -1,12 +1,23 @@
-"""Which members are mixed, and their constants.
+"""Which members are mixed, their constants, and their weights before the first row.
 
-The members were chosen by measurement, greedily, from 36 pairs (kappa, lambda) of Newton steps and five rates of
-AdaGrad over twenty streams (those of `benchmarks/quality.py`): the first alone is within 12 % of the best pair of every
-stream on average, the first five within 2.3 %, all nine within 2 %. One more member costs ln((N+1)/N), and time.
+Nine pairs (kappa, lambda) of Newton steps and three rates of AdaGrad were chosen by measurement, greedily, from 36
+pairs and five rates over twenty streams (those of `benchmarks/quality.py`). Three things were added for rare labels,
+wide rows and rare 0/1 columns: see docs/online-logistic-regression.md.
+
+- The cautious Newton members, which have kappa = 1 and a strong prior, leave the intercept free: its prior is
+  `FREE_INTERCEPT`. A strong one keeps the forecast near 1/K for the first thousand rows. The others already have a weak
+  prior, and on small streams a weaker one is worse.
+- Each cautious member plays twice, on standardised rows and on the rows in which a column with two values is divided by
+  its range (`scaling.py`).
+- One member forecasts the frequencies of the labels so far, whatever the row is.
+
+Weights before the first row are in proportion to `parts`, and a member costs ln(1/weight) at most. So what was added
+takes its weight from the cautious members and from AdaGrad, which lead on long streams, where a few nats do not count.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +25,59 @@ import numpy as np
 from regretless.core import validate
 from regretless.core.types import Array
 
-# (kappa, lambda), best first: certain and slow for noisy streams, uncertain for separable and changing ones
+STANDARDISED, RANGED = 0.0, 1.0  # which rows a member plays on: see scaling.py
+FREE_INTERCEPT = 0.3  # the prior of the intercept in cautious members
+
+
+class Newton(NamedTuple):
+    """The constants of a Newton member."""
+
+    kappa: float  # certainty
+    lam: float  # lambda, the prior of a weight
+    rho: float = 1.0  # what is kept per row; 1 forgets nothing
+    intercept: float = math.inf  # the prior of the intercept, if it is weaker
+    rows: float = STANDARDISED
+    parts: float = 4.0  # of the weight before the first row
+
+
+class AdaGrad(NamedTuple):
+    """The constants of an AdaGrad member."""
+
+    rate: float  # for rows of up to WIDE columns; for wider rows, in proportion to 1/columns
+    intercept: float  # the rate of the intercept, for rows of any width
+    rows: float
+    parts: float
+
+
+def _cautious(lam: float, rows: float) -> Newton:
+    return Newton(1.0, lam, 1.0, FREE_INTERCEPT, rows, parts=2.0)
+
+
+# Best first, so that wide rows, which have the first alone, have a cautious one: that is for noisy streams. Uncertain
+# ones are for separable and changing streams.
 NEWTON = (
-    (0.3, 0.3), (0.003, 3.0), (1.0, 10.0), (0.3, 0.1), (1.0, 0.3), (0.003, 1.0), (1.0, 30.0), (0.1, 3.0), (0.1, 0.1),
-)  # fmt: skip
-ADAGRAD = (0.1, 0.3, 1.0)  # rates for rows of up to WIDE columns; for wider rows, in proportion to 1/columns
+    Newton(0.3, 0.3),
+    _cautious(30.0, RANGED),
+    Newton(0.003, 3.0),
+    _cautious(10.0, STANDARDISED),
+    Newton(0.3, 0.1),
+    Newton(1.0, 0.3),
+    Newton(0.003, 1.0),
+    _cautious(30.0, STANDARDISED),
+    _cautious(10.0, RANGED),
+    Newton(0.1, 3.0),
+    Newton(0.1, 0.1),
+    _cautious(100.0, RANGED),
+    _cautious(100.0, STANDARDISED),
+)
+ADAGRAD = (
+    AdaGrad(0.1, 0.1, STANDARDISED, 2.0),
+    AdaGrad(0.3, 0.3, STANDARDISED, 1.0),
+    AdaGrad(1.0, 1.0, STANDARDISED, 1.0),
+    AdaGrad(0.1, 0.5, RANGED, 1.0),
+)
+FREQUENCIES = 2.0  # parts of the weight of the label frequencies
+CERTIFIED = 4.0  # parts of AIOLI or FOLKLORE, for each radius
 WIDE = 100
 RADII = (0.25, 1.0, 4.0)  # of a class's weights on standardised rows
 HALF_LIVES = (7.0, 70.0, 700.0, 7000.0)  # of the certainty of forgetful members, in rows
@@ -37,60 +96,86 @@ class Members(NamedTuple):
 
     radii: Array  # (M,) of AIOLI (twice these, for the margin) or FOLKLORE: those with the sharper certificate
     regularization: Array  # (M,) their lambda, as the coefficient of |W|^2: that of the margin is half of it
-    newton: Array  # (N, 3) kappa, lambda, rho
-    rates: Array  # (R,) of AdaGrad
+    newton: Array  # (N, 5) the first five entries of `Newton`
+    rates: Array  # (R, 3) the first three entries of `AdaGrad`
+    prior: Array  # (total,) weights before the first row, of which the members that are left out have had their part
 
     @property
     def total(self) -> int:
-        """The number of members."""
-        return len(self.radii) + len(self.newton) + len(self.rates)
+        """The number of members; the last one forecasts the label frequencies."""
+        return len(self.prior)
 
 
 class Constants(NamedTuple):
     """What the kernels read besides the state. It changes only when a class or a column is added."""
 
-    radii: Array  # these four as in `Members`
+    radii: Array  # these five as in `Members`
     regularization: Array
     newton: Array
     rates: Array
+    prior: Array
     helmert: Array  # FOLKLORE's basis of logits; (0, 0) where it is not needed
     shares: bool  # whether the mixture tracks change
 
     @property
     def members(self) -> Members:
         """The members alone."""
-        return Members(self.radii, self.regularization, self.newton, self.rates)
+        return Members(self.radii, self.regularization, self.newton, self.rates, self.prior)
 
 
-def choose(width: int, n_classes: int, radii: object, forgetful: bool) -> Members:
-    """The members for rows of that width. With more classes there are fewer: the first of each kind."""
+def choose(width: int, n_classes: int, radii: object, forgetful: bool, intercept: bool = True) -> Members:
+    """The members for rows of that width. With more classes there are fewer: the first of each kind.
+
+    `intercept` says whether the last column is one.
+    """
     width, r = max(width, 1), n_classes - 1
-    newton = [(kappa, lam, 1.0) for kappa, lam in NEWTON]
-    if forgetful:
-        newton[1:1] = [(*FORGETFUL, 0.5 ** (1.0 / rows)) for rows in HALF_LIVES]
+    newton = list(NEWTON)
+    if forgetful:  # their prior is that of a free intercept, to which `forget` returns too
+        newton[1:1] = [Newton(*FORGETFUL, rho=0.5 ** (1.0 / rows)) for rows in HALF_LIVES]
     matrices = n_classes if n_classes > 2 else 1
     asked = RADII if isinstance(radii, str) and radii == "auto" else _as_list(radii)
     sizes = [validate.positive("radii", radius) for radius in asked]
     if any(not LEAST_RADIUS <= size <= LARGEST_RADIUS for size in sizes):
         raise ValueError(f"radii={sizes}: give numbers from {LEAST_RADIUS:g} to {LARGEST_RADIUS:g}.")
     affordable = _within(BUDGET, r**3 * width**2) if asked is RADII else len(sizes)
-    kept = np.array(sizes[:affordable])
+    kept, steps = np.array(sizes[:affordable]), newton[: _within(BUDGET, matrices * width**2)]
+    narrower = min(1.0, WIDE / width)
+    of_rates = [each.parts for each in ADAGRAD]
+    of_all = CERTIFIED * len(sizes) + sum(each.parts for each in newton) + sum(of_rates) + FREQUENCIES
+    parts = [CERTIFIED] * len(kept) + [each.parts for each in steps] + of_rates + [FREQUENCIES]
     return Members(
         radii=kept,
         regularization=0.5 / kept**2,
-        newton=np.array(newton[: _within(BUDGET, matrices * width**2)]).reshape(-1, 3),
-        rates=np.array(ADAGRAD) * min(1.0, WIDE / width),
+        newton=np.array([(*each[:3], _free(each, intercept), each.rows) for each in steps]).reshape(-1, 5),
+        rates=np.array(
+            [
+                (each.rate * narrower, each.intercept if intercept else each.rate * narrower, each.rows)
+                for each in ADAGRAD
+            ]
+        ),
+        prior=np.array(parts) / of_all,
     )
+
+
+def _free(member: Newton, intercept: bool) -> float:
+    """The prior of a member's last weight."""
+    return min(member.lam, member.intercept) if intercept else member.lam
 
 
 def names(members: Members, n_classes: int) -> list[str]:
     """A title for each member."""
     kind = "AIOLI" if n_classes == 2 else "FOLKLORE"
     found = [f"{kind}, radius {radius:g}" for radius in members.radii]
-    for kappa, lam, rho in members.newton:
+    for kappa, lam, rho, intercept, rows in members.newton:
         half_life = "" if rho == 1.0 else f", half-life {np.log(0.5) / np.log(rho):.0f} rows"
-        found.append(f"Newton, certainty {kappa:g}, prior {lam:g}{half_life}")
-    return found + [f"AdaGrad, rate {rate:g}" for rate in members.rates]
+        free = "" if intercept == lam else f", of the intercept {intercept:g}"
+        found.append(f"Newton, certainty {kappa:g}, prior {lam:g}{free}{half_life}{_on(rows)}")
+    found += [f"AdaGrad, rate {rate:g}{_on(rows)}" for rate, _, rows in members.rates]
+    return [*found, "label frequencies"]
+
+
+def _on(rows: float) -> str:
+    return ", 0/1 columns by range" if rows == RANGED else ""
 
 
 def _within(budget: float, cost: float) -> int:

@@ -1,11 +1,11 @@
 r"""The mixture of members: the weighted mean of their probabilities, with weights proportional to exp(-loss).
 
 The log loss is 1-mixable: the mixture with weights v has loss :math:`-\ln\sum_i v_i p_i(y)`, and after the update
-:math:`v_i \leftarrow v_i p_i(y)`, normalised, the losses telescope to at most :math:`\min_i L_i + \ln N`. For a soft
-label :math:`\prod_k p_k^{y_k}` is concave in p, so the same holds.
+:math:`v_i \leftarrow v_i p_i(y)`, normalised, the losses telescope to at most :math:`\min_i L_i + \ln 1/\pi_i` with the
+weights :math:`\pi` before the first row. For a soft label :math:`\prod_k p_k^{y_k}` is concave in p, so the same holds.
 
-To track change, the weights move towards the uniform ones after row t, by 1/(t+1) (fixed share, with a share that
-decreases): the weight of a member that was bad for long stays above 1/(N(t+1)).
+To track change, the weights move towards those before the first row after row t, by 1/(t+1) (fixed share, with a share
+that decreases): the weight of a member that was bad for long stays above :math:`\pi_i/(t+1)`.
 
 `Mixture` in learners/ensembles has a kernel with the same purpose and different arithmetic. It mixes logarithms, so
 that a probability below 1e-300 keeps its digits whatever learners it holds; this takes N K more exponentials and N more
@@ -31,6 +31,7 @@ LEAST = 1e-300  # replaces a probability that underflowed
 class MixtureState(NamedTuple):
     """The part of a state that the mixture updates."""
 
+    prior: Array  # (N,) the weights before the first row, up to a constant; not updated
     log_weight: Array  # (N,) up to a constant
     losses: Array  # (N,) total log loss of each member
     scores: Array  # see core/scores.py
@@ -57,6 +58,7 @@ def mix(
     log_weight, losses, tally = state.log_weight, state.losses, state.tally
     N, n, K = logits.shape
     p, mixture, loss_of, portion = np.empty((N, K)), np.empty((n, K)), np.empty(N), np.empty(N)
+    whole = state.prior.sum()
     for t in range(n):
         portions(log_weight, portion)
         for k in range(K):
@@ -86,7 +88,7 @@ def mix(
             portions(log_weight, portion)
             share = 1.0 / (tally[ROWS] + 1.0)
             for i in range(N):
-                log_weight[i] = math.log((1.0 - share) * portion[i] + share / N)
+                log_weight[i] = math.log((1.0 - share) * portion[i] + share * state.prior[i] / whole)
 
 
 @kernel

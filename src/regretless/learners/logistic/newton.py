@@ -14,8 +14,11 @@ changing ones.
 Two classes have :math:`w_1 = -w_0` and the same matrix, so one of each is stored: that of the margin :math:`w_1 - w_0`,
 with :math:`P = P_0 + P_1`.
 
-A forgetful member moves P towards its starting value before every row: P <- rho P + (1 - rho) P_start, rho < 1. What
-was learned long ago becomes uncertain again, and P stays well conditioned.
+The intercept may have a weaker prior than the other weights: then the last entry of the diagonal of P starts larger.
+
+A forgetful member, which has one prior for all weights, moves P towards its starting value before every row:
+P <- rho P + (1 - rho) P_start, rho < 1. What was learned long ago becomes uncertain again, and P stays well
+conditioned.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ class Step(NamedTuple):
 
 
 def first_variance(regularization: Array, n_classes: int) -> Array:
-    """What P starts as, as a multiple of the identity."""
+    """What the diagonal of P starts as."""
     return (2.0 if n_classes == 2 else 1.0) / regularization
 
 

@@ -12,7 +12,7 @@ from regretless.core.errors import NoBound
 from regretless.core.tally import EXCESS, LOSS, ROWS, WIDEST, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.logistic.adagrad import GRADIENTS
-from regretless.learners.logistic.members import RADII, VIRTUAL_WEIGHT, Constants, Members
+from regretless.learners.logistic.members import RADII, STANDARDISED, VIRTUAL_WEIGHT, Constants, Members
 from regretless.learners.logistic.state import LogisticState
 from regretless.learners.second_order.curvature import SHARP, kappa
 from regretless.learners.second_order.rounding import allowance, has_digits
@@ -44,7 +44,7 @@ def certificate(state: LogisticState, members: Members, comparator_norm: float |
             excess = state.tallies[i, EXCESS] + allowance(state.P[i], state.tallies[i])
             found.append(lam * size**2 + excess + lead[i])
     first = len(members.radii) + len(members.newton)
-    for i in range(len(members.rates)):
+    for i in np.flatnonzero(members.rates[:, 2] == STANDARDISED).tolist():  # comparators play on these rows
         gradients = state.tables[i, GRADIENTS]
         if comparator_norm is None and not two:
             radius = float(members.radii.max(initial=0.0) or RADII[-1])
@@ -74,6 +74,9 @@ def theorem(state: LogisticState, constants: Constants, n: int | None) -> dict[s
 
 
 def mixing_cost(n: int, constants: Constants, is_open: bool) -> float:
-    """What mixing costs in n rows: ln N, ln(n + 1) to track change, ln 2 for labels never seen."""
-    mixing = math.log(constants.members.total) + (math.log(n + 1.0) if constants.shares else 0.0)
+    """What mixing costs in n rows: ln(1/weight) of the member of the largest radius, ln(n + 1) to track change, ln 2
+    for labels never seen.
+    """
+    prior = float(constants.prior[constants.radii.argmax()])
+    mixing = -math.log(prior) + (math.log(n + 1.0) if constants.shares else 0.0)
     return mixing + (math.log(2.0) if is_open else 0.0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from regretless.core.scores import N_SCORED, N_WRONG, TOTAL_BRIER
 from regretless.core.tally import LOSS, ROWS
+from regretless.learners.logistic.schema import CATEGORY, MOST_RARE
 
 if TYPE_CHECKING:
     from regretless.learners.logistic.logistic import OnlineLogisticRegression
@@ -21,6 +22,14 @@ def calibration_error(bins: np.ndarray) -> float:
     return float(np.abs(bins[:, 1] - bins[:, 2]).sum() / max(bins[:, 0].sum(), 1.0))
 
 
+def _categories(learner: OnlineLogisticRegression) -> str:
+    """How many categories have a column of their own, and how many share the encoding "none of these"."""
+    schema = learner._encoder.schema
+    least = "at least " if max(schema.rare_counts.values(), default=0) >= MOST_RARE else ""
+    pooled = f"{least}{len(schema.rare):,} pooled as rare or beyond max_categories"
+    return f"{schema.counts().total():,} with a column, {pooled}"
+
+
 def describe(learner: OnlineLogisticRegression) -> str:
     """A table of rows, classes, log loss, errors, Brier score, calibration, certificate and the leading members."""
     state = learner.state_
@@ -32,6 +41,7 @@ def describe(learner: OnlineLogisticRegression) -> str:
     lines = [
         ("rows", f"{int(state.tally[ROWS]):,}" + (f" (and {learner.bad_rows_:,} bad)" if learner.bad_rows_ else "")),
         ("features", f"{learner.n_features_in_:,}"),
+        *([("categories", _categories(learner))] if CATEGORY in learner.column_kinds_ else []),
         ("classes", f"{n_classes} ({classes})"),
         ("log loss per row", f"{state.tally[LOSS] / rows:.4f}"),
         ("errors", f"{state.scores[N_WRONG] / scored:.2%}"),

@@ -4,10 +4,14 @@ A column of a data frame or a dictionary holds numbers or categories, as its fir
 that row it has no column in the table. The table has, in this order:
 
 1. the columns of numbers that had a number in the first learned row, in input order;
-2. with `missing="indicator"`, one column per input column, which is 1 where the value is missing;
-3. one column per category, and per column of numbers whose first number came later, in the order of appearance.
+2. one column per `Level`, in the order of appearance: a column of numbers whose first number came later, a category, or
+   with `missing="indicator"` a column that is 1 where the value of an input column is missing.
 
 So whatever appears later adds columns at the end, and no column moves.
+
+The first `AT_SIGHT` categories of an input column get a table column when they are first seen, later ones when they are
+seen for the second time. A stream of names or numbers of customers has many that never come back. Until then they are
+`rare`: their rows have zeros in the columns of the others, as have those beyond `max_categories`.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,43 +28,61 @@ from regretless.core.inputs import is_missing
 from regretless.core.state_checks import require
 
 NUMBER, CATEGORY, UNKNOWN = "number", "category", "unknown"  # the last: no value was learned yet
+MISSING = "missing"
+AT_SIGHT = 32
+MOST_RARE = 10_000  # categories without a column that are remembered, per input column
+
+
+class Level(NamedTuple):
+    """What a table column holds that has appeared after the first row."""
+
+    column: int  # of the input
+    what: str  # NUMBER: its numbers, CATEGORY: whether it is this category, MISSING: whether it is missing
+    category: Any = None
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What each input column holds, and what has appeared after the first row.
-
-    `levels` are pairs (column, category), or (column, None) for a column of numbers whose first number came late.
-    """
+    """What each input column holds, and what has appeared after the first row."""
 
     kinds: tuple[str, ...]
-    levels: tuple[tuple[int, Any], ...] = ()
+    levels: tuple[Level, ...] = ()
     indicators: bool = False
-    is_numeric: bool = field(init=False, repr=False, compare=False)  # numbers alone, in input order
-    is_identity: bool = field(init=False, repr=False, compare=False)  # and no indicators: the table is the input
+    rare: frozenset[tuple[int, Any]] = frozenset()  # categories without a table column, with their input column
+    is_numeric: bool = field(init=False, repr=False, compare=False)  # numbers in input order, and indicators
+    is_identity: bool = field(init=False, repr=False, compare=False)  # numbers alone: the table is the input
 
     def __post_init__(self) -> None:
-        numeric = not self.levels and CATEGORY not in self.kinds and UNKNOWN not in self.kinds
-        object.__setattr__(self, "is_numeric", numeric)
-        object.__setattr__(self, "is_identity", numeric and not self.indicators)
+        numbers = CATEGORY not in self.kinds and UNKNOWN not in self.kinds
+        object.__setattr__(self, "is_numeric", numbers and all(level.what == MISSING for level in self.levels))
+        object.__setattr__(self, "is_identity", numbers and not self.levels)
 
     @classmethod
-    def from_file(cls, kinds: Any, levels: Any, indicators: Any) -> Schema:
+    def from_file(cls, kinds: Any, levels: Any, indicators: Any, rare: Any) -> Schema:
         """The schema of these JSON values; refuses values that no schema has."""
         known = {NUMBER, CATEGORY, UNKNOWN}
         require(isinstance(kinds, list) and set(kinds) <= known, f"kinds={kinds!r} are not kinds of columns")
         require(isinstance(levels, list) and isinstance(indicators, bool), "levels or indicators have the wrong type")
         for level in levels:
-            pair = isinstance(level, list) and len(level) == 2 and type(level[0]) is int
-            require(pair and 0 <= level[0] < len(kinds), f"{level!r} is no category")
-            if level[1] is None:  # a column whose first number came late
-                require(kinds[level[0]] == NUMBER, f"{level!r} is no late column of numbers")
-                continue
-            is_value = isinstance(level[1], str | int | float) and not is_missing(level[1])
-            require(kinds[level[0]] == CATEGORY and is_value, f"{level!r} is no category")
-        found = tuple((column, value) for column, value in levels)
-        require(len(set(found)) == len(found), "a category occurs twice")
-        return cls(tuple(kinds), found, indicators)
+            triple = isinstance(level, list) and len(level) == 3 and type(level[0]) is int
+            require(triple and 0 <= level[0] < len(kinds), f"{level!r} is no category or other level")
+            column, what, category = level
+            if what == CATEGORY:
+                require(kinds[column] == CATEGORY and _is_category(category), f"{level!r} is no category")
+            elif what == NUMBER:
+                require(kinds[column] == NUMBER and category is None, f"{level!r} is no late column of numbers")
+            else:
+                require(what == MISSING and indicators and category is None, f"{level!r} contradicts indicators")
+        require(isinstance(rare, list), "rare is not a list")
+        for one in rare:
+            pair = isinstance(one, list) and len(one) == 2 and type(one[0]) is int and 0 <= one[0] < len(kinds)
+            require(pair and kinds[one[0]] == CATEGORY and _is_category(one[1]), f"{one!r} is no rare category")
+        found = tuple(Level(*level) for level in levels)
+        seen = [*found, *(Level(column, CATEGORY, category) for column, category in rare)]
+        require(len(set(seen)) == len(seen), "a category occurs twice")
+        schema = cls(tuple(kinds), found, indicators, frozenset((column, category) for column, category in rare))
+        require(max(schema.rare_counts.values(), default=0) <= MOST_RARE, "a column has too many rare categories")
+        return schema
 
     def to_file(self) -> dict[str, Any]:
         """The arguments of `from_file`."""
@@ -68,19 +90,24 @@ class Schema:
             "kinds": list(self.kinds),
             "levels": [list(level) for level in self.levels],
             "indicators": self.indicators,
+            "rare": [list(one) for one in sorted(self.rare, key=lambda one: (one[0], str(one[1])))],
         }
 
     def counts(self) -> Counter[int]:
-        """How many categories each input column has."""
-        return Counter(column for column, value in self.levels if value is not None)
+        """How many categories with a table column each input column has."""
+        return Counter(level.column for level in self.levels if level.what == CATEGORY)
+
+    @cached_property
+    def rare_counts(self) -> Counter[int]:
+        """How many categories without a table column are remembered, by input column."""
+        return Counter(column for column, _ in self.rare)
 
     def rows_seen(self, before: Schema, rows: float) -> np.ndarray:
         """For each table column that `before` lacks, in how many of the `rows` so far it had a value, which was 0.
 
-        A category has had one in all of them, a late column of numbers in none.
+        A category or an indicator has had one in all of them, a late column of numbers in none.
         """
-        new = self.levels[len(before.levels) :]
-        return np.array([0.0 if category is None else rows for _, category in new])
+        return np.array([0.0 if level.what == NUMBER else rows for level in self.levels[len(before.levels) :]])
 
     @cached_property
     def number_columns(self) -> list[int]:
@@ -95,26 +122,38 @@ class Schema:
     @cached_property
     def number_places(self) -> np.ndarray:
         """The table columns of `number_columns`."""
-        late = {j: self.width - len(self.levels) + i for i, (j, value) in enumerate(self.levels) if value is None}
-        first = itertools.count()
+        late, first = self._places(NUMBER), itertools.count()
         return np.array([late[j] if j in late else next(first) for j in self.number_columns], dtype=np.intp)
+
+    @cached_property
+    def missing_places(self) -> dict[int, int]:
+        """The table column of every indicator, by input column."""
+        return self._places(MISSING)
+
+    def _places(self, what: str) -> dict[int, int]:
+        first = self.width - len(self.levels)
+        return {level.column: first + i for i, level in enumerate(self.levels) if level.what == what}
 
     @cached_property
     def category_places(self) -> dict[int, dict[Any, int]]:
         """The table column of every category, by input column."""
         found: dict[int, dict[Any, int]] = {j: {} for j, kind in enumerate(self.kinds) if kind == CATEGORY}
-        for i, (j, value) in enumerate(self.levels):
-            if value is not None:
-                found[j][value] = self.width - len(self.levels) + i
+        for i, level in enumerate(self.levels, start=self.width - len(self.levels)):
+            if level.what == CATEGORY:
+                found[level.column][level.category] = i
         return found
 
     @cached_property
     def width(self) -> int:
         """The number of table columns."""
-        late = sum(value is None for _, value in self.levels)
-        return self.kinds.count(NUMBER) - late + len(self.kinds) * self.indicators + len(self.levels)
+        late = sum(level.what == NUMBER for level in self.levels)
+        return self.kinds.count(NUMBER) - late + len(self.levels)
 
-    @cached_property
-    def first_indicator(self) -> int:
-        """The table column of the first indicator, if there are any."""
-        return self.width - len(self.levels) - len(self.kinds)
+    def has_settled(self, column: int, category: Any, most: int) -> bool:
+        """Whether a row with a category that has no table column changes nothing."""
+        full = len(self.category_places[column]) >= most
+        return full and ((column, category) in self.rare or self.rare_counts[column] >= MOST_RARE)
+
+
+def _is_category(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not is_missing(value)

@@ -12,7 +12,7 @@ from regretless.learners.logistic.members import Constants, Members, choose
 from regretless.learners.logistic.state import require_memory
 from regretless.learners.second_order.surrogate import helmert
 
-MISSING = ("error", "mean", "indicator")
+MISSING = ("indicator", "mean", "error")
 DRIFT = ("none", "track")
 ON_BAD_ROW = ("error", "skip")
 
@@ -22,11 +22,11 @@ class Settings:
     """The parameters of a run, fixed at its first row. `classes` is read with the first labels."""
 
     fit_intercept: bool = True
-    missing: str = "error"
+    missing: str = "indicator"
     drift: str = "none"
     radii: Any = "auto"
     max_classes: int = 100
-    max_categories: int = 32
+    max_categories: int = 128
     on_bad_row: str = "error"
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class Settings:
 
     def members(self, n_columns: int, n_classes: int) -> Members:
         """The members for so many encoded columns and classes."""
-        return choose(n_columns + self.fit_intercept, n_classes, self.radii, self.tracks)
+        return choose(n_columns + self.fit_intercept, n_classes, self.radii, self.tracks, bool(self.fit_intercept))
 
     def constants(self, n_columns: int, n_classes: int) -> Constants:
         """What the kernels read, for so many columns and classes; an error if the state would not fit into memory."""

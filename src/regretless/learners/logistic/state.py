@@ -16,7 +16,7 @@ from regretless.core.types import Array
 from regretless.learners.logistic import newton
 from regretless.learners.logistic.adagrad import GRADIENTS, SQUARES, WEIGHTS
 from regretless.learners.logistic.members import Members
-from regretless.learners.logistic.scaling import COUNT, LARGEST, rescale
+from regretless.learners.logistic.scaling import COUNT, LARGEST, LOW, MOMENTS, rescale
 from regretless.learners.second_order.rounding import ROOT, SUMS, check_matrix
 
 
@@ -28,7 +28,7 @@ class LogisticState(NamedTuple):
     with the intercept.
     """
 
-    moments: Array  # (3, d) of the columns: see scaling.py
+    moments: Array  # (6, d) of the columns: see scaling.py
     P: Array  # (M, r d', r d') of the certified members, AIOLI or FOLKLORE
     w: Array  # (M, r d')
     tallies: Array  # (M, SUMS)
@@ -36,6 +36,7 @@ class LogisticState(NamedTuple):
     weights: Array  # (N, K, d')
     tables: Array  # (R, 3, K, d') of the AdaGrad members: see adagrad.py
     slopes: Array  # (R,) their sums of g.w
+    counts: Array  # (K,) of labels, for the member that forecasts their frequencies
     log_weight: Array  # (members,) in the mixture, up to a constant
     losses: Array  # (members,) total log loss
     slots: Array  # (K,) for each slot the index of its class in `classes_`; -1 where no class has the slot yet
@@ -51,24 +52,33 @@ def start(n_columns: int, intercept: bool, n_classes: int, members: Members) -> 
     C, r = n_classes if n_classes > 2 else 1, n_classes - 1
     # AIOLI's lambda is that of the margin's weights, sqrt(2) times longer than the reduced ones: see `_with_class`
     regularization = members.regularization / (2.0 if n_classes == 2 else 1.0)
-    variance = newton.first_variance(members.newton[:, 1], n_classes)
     scores, bins = new_scores()
     return LogisticState(
-        moments=np.zeros((3, n_columns)),
+        moments=np.zeros((MOMENTS, n_columns)),
         P=_multiples(1.0 / regularization, r * d),
         w=np.zeros((M, r * d)),
         tallies=np.zeros((M, SUMS)),
-        matrices=_multiples(np.repeat(variance, C), d).reshape(N, C, d, d),
+        matrices=_first_matrices(members, n_classes, C, d),
         weights=np.zeros((N, C, d)),
         tables=np.zeros((R, 3, C, d)),
         slopes=np.zeros(R),
-        log_weight=np.zeros(members.total),
+        counts=np.zeros(n_classes),
+        log_weight=np.log(members.prior / members.prior.max()),
         losses=np.zeros(members.total),
         slots=np.full(n_classes, -1.0),
         scores=scores,
         bins=bins,
         tally=np.zeros(TALLIES),
     )
+
+
+def _first_matrices(members: Members, n_classes: int, matrices: int, d: int) -> Array:
+    """What so many matrices of each Newton member start as, (N, matrices, d, d)."""
+    variance = newton.first_variance(members.newton[:, [1, 3]], n_classes)
+    found = _multiples(np.repeat(variance[:, 0], matrices), d).reshape(len(variance), matrices, d, d)
+    if d:
+        found[:, :, -1, -1] = variance[:, 1:]
+    return found
 
 
 def _multiples(factors: Array, size: int) -> Array:
@@ -86,7 +96,7 @@ def size(n_columns: int, intercept: bool, n_classes: int, members: Members) -> i
     d = n_columns + intercept
     M, N, R = len(members.radii), len(members.newton), len(members.rates)
     C, r = n_classes if n_classes > 2 else 1, n_classes - 1
-    return M * (r * d) * (r * d + 1) + N * C * d * (d + 1) + R * 3 * C * d + 3 * n_columns + n_classes
+    return M * (r * d) * (r * d + 1) + N * C * d * (d + 1) + R * 3 * C * d + MOMENTS * n_columns + 2 * n_classes
 
 
 def memory() -> float:
@@ -118,15 +128,20 @@ def check(state: LogisticState, members: Members) -> None:
     for member in state.tallies:
         state_checks.tally(member, "tallies")
         state_checks.require(member[ROWS] == rows, "tallies: a member has learned other rows")
-    state_checks.moments("moments", state.moments, rows, LARGEST)
+    state_checks.moments("moments", state.moments[:LOW], rows, LARGEST)
+    low, high, more = state.moments[LOW:]
+    state_checks.within("moments, values", [low, high], -LARGEST, LARGEST)
+    state_checks.require(np.all(low <= high), "moments have values that are not in order")
+    state_checks.whole("moments, further values", more, 1.0)
     halves = 2.0 if n_classes == 2 else 1.0
     for P, tally, lam in zip(state.P, state.tallies, members.regularization, strict=True):
         check_matrix(P, tally, halves / lam)
-    first = newton.first_variance(members.newton[:, 1], n_classes)
+    first = newton.first_variance(members.newton[:, 3], n_classes)  # the largest entry: that of the intercept
     state_checks.covariance("matrices", state.matrices, np.repeat(first[:, None], state.matrices.shape[1], axis=1))
     for name in ("w", "weights", "tables", "slopes"):
         state_checks.sums(name, getattr(state, name))
     state_checks.within("tables, squares", state.tables[:, SQUARES], 0.0, math.inf)
+    state_checks.within("counts", state.counts, 0.0, state_checks.LARGEST)
     state_checks.log_weights("log_weight", state.log_weight, mixed=False)
     state_checks.within("losses", state.losses, -state_checks.ROUNDING, math.inf)
     most = rows + state_checks.ROUNDING
@@ -145,9 +160,9 @@ def add_class(state: LogisticState, before: Members, after: Members, row: Array)
 
     `before` and `after` are the members for the old and for the new number of classes.
     """
-    x = np.empty((1, state.tables.shape[3]))
-    rescale(state.moments.copy(), row, np.zeros(1), x)
-    return _with_class(_kept(state, before, after), after, x[0])
+    x = np.empty((2, 1, state.tables.shape[3]))
+    rescale(state.moments.copy(), row, np.zeros(1), *x)
+    return _with_class(_kept(state, before, after), after, x[:, 0])
 
 
 def add_columns(state: LogisticState, before: Members, after: Members, n_columns: int, seen: Array) -> LogisticState:
@@ -182,13 +197,13 @@ def _kept(state: LogisticState, before: Members, after: Members) -> LogisticStat
 
 
 def _with_class(state: LogisticState, members: Members, x: Array) -> LogisticState:
-    """The state with one more slot, for a class that appears in the rescaled row x.
+    """The state with one more slot, for a class that appears in the rescaled row x, given in both versions.
 
     What was learned does not change: the losses so far were among the classes known at the time and do not depend on
     the new weights, so their quadratics have neither slope nor curvature there. AIOLI and FOLKLORE start the new class
     at 0. The Newton and AdaGrad members, where there is an intercept, start it as a class seen once in the rows so far.
     """
-    K, d, intercept = state.slots.size, state.tables.shape[3], _has_intercept(state)
+    K, d, intercept, rows = state.slots.size, state.tables.shape[3], _has_intercept(state), float(state.tally[ROWS])
     P, w = state.P, state.w
     matrices, weights, tables = state.matrices, state.weights, state.tables
     if K == 2:  # from the margin m to reduced coordinates, m / sqrt(2), and to one matrix and weight vector per class
@@ -198,19 +213,20 @@ def _with_class(state: LogisticState, members: Members, x: Array) -> LogisticSta
         halves = np.array([0.5, 1.0, 1.0])[:, None, None]
         signs = np.array([-1.0, 1.0, -1.0])[:, None, None]
         tables = np.concatenate([tables * halves * signs, tables * halves], axis=2)
-    variance = newton.first_variance(members.newton[:, 1], K + 1)
+    of_newton, of_rates = x[members.newton[:, 4].astype(np.intp)], x[members.rates[:, 2].astype(np.intp)]
     return state._replace(
         P=_bordered(P, d, _power(1.0 / members.regularization, state)),
         w=np.pad(w, ((0, 0), (0, d))),
-        matrices=np.concatenate([matrices, _multiples(variance, d)[:, None]], axis=1),
-        weights=_seen_once(weights, x, state.tally[ROWS], intercept),
+        matrices=np.concatenate([matrices, _first_matrices(members, K + 1, 1, d)], axis=1),
+        weights=_seen_once(weights, of_newton, rows, intercept),
         tables=np.stack(
             [
-                _seen_once(tables[:, WEIGHTS], x, state.tally[ROWS], intercept),
+                _seen_once(tables[:, WEIGHTS], of_rates, rows, intercept),
                 *(np.pad(tables[:, part], ((0, 0), (0, 1), (0, 0))) for part in (SQUARES, GRADIENTS)),
             ],
             axis=1,
         ),
+        counts=np.append(state.counts, 0.0),
         slots=np.append(state.slots, -1.0),
     )
 
@@ -231,10 +247,11 @@ def _bordered(P: Array, d: int, variance: Array) -> Array:
 
 
 def _seen_once(weights: Array, x: Array, rows: float, intercept: bool) -> Array:
-    """Weights (members, K, d) with one more class, of probability 1 in `rows` + 1 at x."""
-    new = np.zeros((len(weights), 1, x.size))
+    """Weights (members, K, d) with one more class, of probability 1 in `rows` + 1 at x, (members, d)."""
+    new = np.zeros((len(weights), 1, x.shape[1]))
     if intercept:
-        new[:, 0, -1] = np.logaddexp.reduce(weights @ x, axis=1) - math.log(rows + 1.0)
+        logits = np.einsum("ikd,id->ik", weights, x)
+        new[:, 0, -1] = np.logaddexp.reduce(logits, axis=1) - math.log(rows + 1.0)
     return np.concatenate([weights, new], axis=1)
 
 
