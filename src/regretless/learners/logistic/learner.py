@@ -21,6 +21,8 @@ from regretless.learners.logistic.schema import Schema
 from regretless.learners.logistic.segments import Part, Segment
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.slots import Slots, slot_of_class
+from regretless.learners.logistic.sparse_game import meet_class, play
+from regretless.learners.logistic.sparse_rows import SparseEncoder
 from regretless.learners.logistic.state import LogisticState
 
 
@@ -31,7 +33,7 @@ class GrowingClassifier(OnlineClassifier):
     bad_rows_: int
     _constants: Constants
     _settings: Settings
-    _encoder: Encoder
+    _encoder: Encoder | SparseEncoder
     _open: bool  # whether labels never seen may come
     _learned = ("_settings", "_encoder", "_open")
     reads_tables = True
@@ -96,6 +98,12 @@ class GrowingClassifier(OnlineClassifier):
         return self._open and self.classes_.size >= 2
 
     def _run_slots(self, table: Array, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
+        if isinstance(self._encoder, SparseEncoder):
+            index = self._encoder.index
+            self.state_ = play(self.state_, index, table, Y, weight, self._constants, reserves, out)
+            if self._encoder.named:
+                self.n_features_in_ = max(1, index.n - bool(self._constants.intercept))
+            return
         run(tuple(self.state_), table, Y, weight, tuple(self._constants), reserves, out)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
@@ -103,6 +111,10 @@ class GrowingClassifier(OnlineClassifier):
 
     def _add_slot(self, row: Array) -> None:
         """Add a class that appears in this row."""
+        if isinstance(self._encoder, SparseEncoder):
+            s = self._settings
+            self.state_, self._constants = meet_class(self.state_, self._encoder.index, row, s.tracks, s.fit_intercept)
+            return
         before, after = self._constants, self._settings.constants(self._encoder.width, self.state_.slots.size + 1)
         self.state_ = state.add_class(self.state_, before.members, after.members, row)
         self._constants = after
