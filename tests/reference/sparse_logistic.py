@@ -8,7 +8,7 @@ from scipy.special import expit, softmax
 
 
 def rescale(X: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Every entry divided by the largest of its column so far (of rows of weight > 0, and its own); then the constant."""
+    """Every entry over the largest of its column so far (rows of weight > 0, and its own); then the constant."""
     top, Z = np.zeros(X.shape[1]), np.zeros((len(X), X.shape[1] + 1))
     known = np.zeros(X.shape[1], dtype=bool)
     for t, x in enumerate(X):
@@ -41,6 +41,14 @@ def first_order(Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, rate: float, k
     return logits, slope + np.linalg.norm(G)
 
 
+def _off(z: float, m: float, q: float, y: float) -> float:
+    return z - m - q * (y - expit(z))
+
+
+def _off_all(z: np.ndarray, m: np.ndarray, q: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return z - m - q * (y - softmax(z))
+
+
 def belief(Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, kappa: float, variance: float) -> np.ndarray:
     """Logits (n, K) of a Gaussian belief per weight, with implicit steps."""
     n, K = Y.shape
@@ -54,13 +62,12 @@ def belief(Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, kappa: float, varia
             continue
         if K == 2:
             y = Y[t, 1]
-            z = brentq(
-                lambda z: z - m[0] - c * q[0] * (y - expit(z)), m[0] - c * q[0] - 1, m[0] + c * q[0] + 1, xtol=1e-14
-            )
+            far = c * q[0] + 1
+            z = brentq(_off, m[0] - far, m[0] + far, args=(m[0], c * q[0], y), xtol=1e-14)
             p, y = np.array([expit(z)]), Y[t, 1:]
         else:
             y = Y[t]
-            found = root(lambda z: z - m - c * q * (y - softmax(z)), m, tol=1e-14)  # noqa: B023
+            found = root(_off_all, m, args=(m, c * q, y), tol=1e-14)
             p = softmax(found.x)
         W = W + c * np.outer(y - p, Z[t]) * V
         V = 1 / (1 / V + c * kappa * np.outer(p * (1 - p), Z[t] ** 2))

@@ -102,7 +102,9 @@ class Index:
         """The slots of some rows' columns; -1 where a column has none."""
         slots = np.empty(given.size, dtype=np.int64)
         nothing = NOTHING if indptr.size == 2 else np.zeros(indptr.size - 1)
-        buckets, columns = (part if part.flags.writeable else part.copy() for part in (self.buckets, self.columns))
+        buckets, columns = self.buckets, self.columns
+        if not buckets.flags.writeable:  # joblib has mapped them into memory, read-only
+            buckets, columns = buckets.copy(), columns.copy()
         place(buckets, columns, self.n, indptr, given, nothing, slots, 0)
         return slots
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +14,7 @@ from regretless.core.learner import OnlineClassifier
 from regretless.core.tally import LOSS, ROWS
 from regretless.core.types import Array
 from regretless.learners.logistic import state
-from regretless.learners.logistic.encoder import Encoder
 from regretless.learners.logistic.game import ENTRIES, run
-from regretless.learners.logistic.members import Constants
 from regretless.learners.logistic.mixing import reserve, write_forecasts
 from regretless.learners.logistic.schema import Schema
 from regretless.learners.logistic.segments import Part, Segment
@@ -23,17 +22,16 @@ from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.slots import Slots, slot_of_class
 from regretless.learners.logistic.sparse_game import meet_class, play
 from regretless.learners.logistic.sparse_rows import SparseEncoder
-from regretless.learners.logistic.state import LogisticState
 
 
 class GrowingClassifier(OnlineClassifier):
     """A classifier whose state gets columns and classes at the rows in which they appear."""
 
-    state_: LogisticState
+    state_: Any  # a LogisticState, or a SparseState for wide rows; and so on
     bad_rows_: int
-    _constants: Constants
+    _constants: Any
     _settings: Settings
-    _encoder: Encoder | SparseEncoder
+    _encoder: Any
     _open: bool  # whether labels never seen may come
     _learned = ("_settings", "_encoder", "_open")
     reads_tables = True
@@ -97,7 +95,7 @@ class GrowingClassifier(OnlineClassifier):
         """Whether a row keeps some probability for labels never seen."""
         return self._open and self.classes_.size >= 2
 
-    def _run_slots(self, table: Array, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
+    def _run_slots(self, table: Any, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
         if isinstance(self._encoder, SparseEncoder):
             index = self._encoder.index
             self.state_ = play(self.state_, index, table, Y, weight, self._constants, reserves, out)
@@ -109,7 +107,7 @@ class GrowingClassifier(OnlineClassifier):
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         self._run_slots(X, Y, weight, out, reserves=False)
 
-    def _add_slot(self, row: Array) -> None:
+    def _add_slot(self, row: Any) -> None:
         """Add a class that appears in this row."""
         if isinstance(self._encoder, SparseEncoder):
             s = self._settings

@@ -12,9 +12,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from regretless.core import state_checks, validate
 from regretless.core.errors import BadRow, NoBound, TooLarge
 from regretless.core.inputs import as_soft_block
+from regretless.core.interrupts import uninterrupted
 from regretless.core.learner import ONE
 from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
+from regretless.core.turns import alone
 from regretless.core.types import Array
 from regretless.learners.logistic import (
     members,
@@ -34,7 +36,7 @@ from regretless.learners.logistic.scaling import LARGEST, rescale
 from regretless.learners.logistic.segments import Part, PartPlay, read
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.slots import first_labels, require_few
-from regretless.learners.logistic.sparse_game import foresee, rescaled_rows
+from regretless.learners.logistic.sparse_game import foresee, play_known, rescaled_rows
 from regretless.learners.logistic.sparse_members import WIDTH, SparseConstants
 from regretless.learners.logistic.sparse_rows import Names, SparseEncoder, is_wide, take_wide_rows
 from regretless.learners.logistic.sparse_state import SparseState
@@ -278,7 +280,7 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     # ------------------------------------------------------------------ forecasts
 
-    def _forecast(self, X: Array, out: Array) -> None:
+    def _forecast(self, X: Any, out: Array) -> None:
         if isinstance(self._encoder, SparseEncoder):
             foresee(self.state_, self._encoder.index, X, self._constants, out)
             return
@@ -307,13 +309,24 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     # ------------------------------------------------------------------ one row
 
+    @alone
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row: an array, or a dictionary of names and values."""
         row = self._encoder.encode_one(x) if classes is None and "state_" in self.__dict__ else None
         target = None if row is None else self._slots.one_hot(y)
-        if row is not None and target is not None:
-            self._run_slots(row, target, ONE, np.empty(target.shape), self._reserves)
+        if target is not None and self._learn_known(row, target):
             return
+        with uninterrupted():
+            self._learn_unusual(x, y, classes)
+
+    def _learn_known(self, row: Any, target: Array) -> bool:
+        """Learn a row by one compiled call, which Ctrl-C cannot divide; False if it would add a column."""
+        if isinstance(self._encoder, SparseEncoder):
+            return play_known(self.state_, self._encoder.index, row, target, self._constants, self._reserves)
+        self._run_slots(row, target, ONE, np.empty(target.shape), self._reserves)
+        return True
+
+    def _learn_unusual(self, x: Any, y: Any, classes: Any) -> None:
         try:
             self.partial_fit(as_rows(self, x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes)
         except TooLarge:

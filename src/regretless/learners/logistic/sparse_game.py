@@ -15,7 +15,7 @@ from scipy import sparse
 from regretless.core.jit import kernel
 from regretless.core.tally import ROWS
 from regretless.core.types import Array
-from regretless.learners.logistic.hashing import Ids, Index
+from regretless.learners.logistic.hashing import EMPTY, Buckets, Ids, Index, bucket_of
 from regretless.learners.logistic.mixing import MixtureState, blend, mix
 from regretless.learners.logistic.sparse_members import (
     N,
@@ -47,9 +47,6 @@ class Entries(NamedTuple):
         entries = slice(indptr[0], indptr[-1])
         return Entries(indptr - indptr[0], self.columns[entries], self.data[entries])
 
-    def __len__(self) -> int:  # type: ignore[override]
-        return self.indptr.size - 1
-
 
 def play(
     state: SparseState,
@@ -69,6 +66,14 @@ def play(
     return state
 
 
+def play_known(
+    state: SparseState, index: Index, row: Entries, target: Array, constants: SparseConstants, reserves: bool
+) -> bool:
+    """Learn one row in place, if all its columns have been learned before; returns whether they have."""
+    known = index.buckets, index.columns
+    return bool(run_known(tuple(state), known, (row.indptr, row.columns, row.data), target, tuple(constants), reserves))
+
+
 def foresee(state: SparseState, index: Index, rows: Entries, constants: SparseConstants, out: Array) -> None:
     """Forecast rows; nothing changes."""
     found = tuple(state)
@@ -84,12 +89,12 @@ def rescaled_rows(state: SparseState, index: Index, rows: Entries, constants: Sp
     entries, scales = (rows.indptr, slots, rows.data), np.zeros(len(state.table))
     row = new_row(longest(rows.indptr), 1)
     found = []
-    for t in range(len(rows)):
+    for t in range(rows.indptr.size - 1):
         n, _ = gather(scales, entries, t, True, constants.intercept, row)
         found.append((row.slots[:n].astype(np.int64), row.x[:n].copy()))
     indptr = np.cumsum([0, *(len(at) for at, _ in found)])
     at, x = (np.concatenate(part) for part in zip(*found, strict=True))
-    return sparse.csr_array((x, at, indptr), shape=(len(rows), len(state.table)))
+    return sparse.csr_array((x, at, indptr), shape=(rows.indptr.size - 1, len(state.table)))
 
 
 def meet_class(
@@ -136,6 +141,26 @@ def run(
                 descend(s.table, row.slots, row.x, length, row.pull, c.rate, c.keep)
                 believe(s.table, row.slots, row.x, length, row.step, row.bend)
         mix(mixture, said, Y[start:stop], weight[start:stop], sizes, c.shares, reserves, out[start:stop])
+
+
+@kernel
+def run_known(
+    state: tuple[Any, ...],
+    known: tuple[Buckets, Ids],
+    row: tuple[Ids, Ids, Array],
+    target: Array,
+    constants: tuple[Any, ...],
+    reserves: bool,
+) -> bool:
+    """`run` for one row of known columns; returns False, and does nothing, if it has another column."""
+    indptr, columns, data = row
+    slots = np.empty(columns.size, np.int64)
+    for i in range(columns.size):
+        slots[i] = known[0][bucket_of(known[0], known[1], columns[i])]
+        if slots[i] == EMPTY:
+            return False
+    run(state, (indptr, slots, data), target, np.ones(1), constants, reserves, np.empty(target.shape))
+    return True
 
 
 @kernel

@@ -148,18 +148,18 @@ def judge(row: Row, logits: Array, y: Array, weight: float, kappa: Array, slopes
             row.step[0, i] = weight * (y[1] - p)
             row.bend[0, i] = weight * kappa[i] * p * (1.0 - p)
         return
-    p, z, q = np.empty(K), np.empty(K), np.empty(K)
+    said, z, q = np.empty(K), np.empty(K), np.empty(K)
     for i in range(A):
-        softmax(logits[i], p)
+        softmax(logits[i], said)
         for k in range(K):
-            row.pull[k, i] = weight * (p[k] - y[k])
+            row.pull[k, i] = weight * (said[k] - y[k])
             slopes[i] += row.pull[k, i] * score[k, i]
     for i in range(B):
         q[:] = row.spread[:, i]
-        settle(logits[A + i], q, weight, y, z, p)
+        settle(logits[A + i], q, weight, y, z, said)
         for k in range(K):
-            row.step[k, i] = weight * (y[k] - p[k])
-            row.bend[k, i] = weight * kappa[i] * p[k] * (1.0 - p[k])
+            row.step[k, i] = weight * (y[k] - said[k])
+            row.bend[k, i] = weight * kappa[i] * said[k] * (1.0 - said[k])
 
 
 @apart_kernel

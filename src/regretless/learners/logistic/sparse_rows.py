@@ -2,8 +2,8 @@
 
 A dictionary (or a row of a data frame) has one entry per value: a number is an entry of the column of its name, a text
 is an entry 1 of the column of its name and text. Any number of names may come. The first learned value of a name tells
-whether it holds numbers or text; for text, a column that is always 0 remembers this, so the index of columns is all that
-must be stored.
+whether it holds numbers or text; for text, a column that is always 0 remembers this, so the index of columns is all
+that must be stored.
 
 `interactions` add the products of pairs of entries, in 2^bits columns of their own; those that collide are added.
 """
@@ -34,6 +34,7 @@ from regretless.learners.logistic.tables import NUMBERS, frame_columns
 MANY_COLUMNS = 1000  # a CSR matrix with more is wide
 MANY_NAMES = 100  # and so are dictionaries with more names in the first call
 MOST_COLUMNS = 1 << 60  # ids of missing values and pairs are above
+MOST_FORMS = 256  # lists of names that are remembered
 UNLEARNED = "Nothing was learned from this call."
 
 
@@ -183,6 +184,8 @@ class SparseEncoder:
     expected: int = 0  # the columns that a file has: those of the index before it is read
     # names that hold numbers -> their column; names that hold text -> the columns of their texts
     known: dict[Any, Any] = field(default_factory=dict, repr=False)
+    # the names of rows of numbers alone -> their `indptr` and columns
+    forms: dict[tuple[Any, ...], tuple[Ids, Ids]] = field(default_factory=dict, repr=False)
     schema: ClassVar[Schema] = Schema(())
     width: ClassVar[int] = 0
 
@@ -342,28 +345,40 @@ class SparseEncoder:
     # ------------------------------------------------------------------ one row
 
     def encode_one(self, x: Any) -> Entries | None:
-        """x as a block of one row, if it is a dictionary of known names, which is the usual case; None: see `encode`."""
+        """x as a block of one row, if it is a dictionary of known names; None: `encode` deals with it."""
         if type(x) is not dict or self.interactions is not None or not self.named:
             return None
-        known = self.known
-        columns, data = [], []
         try:
-            for name, value in x.items():
-                kind = known[name]
-                if type(kind) is int:
-                    if type(value) not in NUMBERS:
-                        return None
-                    columns.append(kind)
-                    data.append(value)
-                else:
-                    columns.append(kind[value])
-                    data.append(1.0)
-            found = np.array(data, dtype=np.float64)
-        except (KeyError, TypeError, OverflowError):
+            form = self.forms.get(names := tuple(x))
+            if form is None:
+                found, form = self._known_values(x)
+                if all(type(self.known[name]) is int for name in names) and len(self.forms) < MOST_FORMS:
+                    self.forms[names] = form
+            elif {*map(type, values := list(x.values()))} <= NUMBERS:
+                found = np.array(values, dtype=np.float64)
+            else:
+                return None
+        except (KeyError, TypeError, ValueError, OverflowError):
             return None
         if not largest_square(found[None]) <= LARGEST**2:
             return None
-        return Entries(np.array([0, len(columns)]), np.array(columns, dtype=np.int64), found)
+        return Entries(form[0], form[1], found)
+
+    def _known_values(self, x: dict[Any, Any]) -> tuple[Array, tuple[Ids, Ids]]:
+        """The values of a dictionary of known names and texts, and `indptr` and columns; an error if it has others."""
+        known, columns, data = self.known, [], []
+        for name, value in x.items():
+            kind = known[name]
+            if type(kind) is int:
+                if type(value) not in NUMBERS:
+                    raise TypeError
+                columns.append(kind)
+                data.append(value)
+            else:
+                columns.append(kind[value])
+                data.append(1.0)
+        found = np.array(data, dtype=np.float64)
+        return found, (np.array([0, len(columns)]), np.array(columns, dtype=np.int64))
 
     # ------------------------------------------------------------------ interactions
 
@@ -392,7 +407,7 @@ def _complaint(number: float) -> str:
 
 @kernel
 def add_pairs(indptr: Ids, columns: Ids, data: Array, fields: Ids, pairs: Ids, mask: int) -> tuple[Ids, Ids, Array]:
-    """The rows with the products of pairs of entries, all of them if `pairs` is empty; those of one column are added."""
+    """The rows with products of pairs of entries, all of them if `pairs` is empty; those of one column are added."""
     n = indptr.size - 1
     ends = np.zeros(n + 1, np.int64)
     room = 0

@@ -100,8 +100,8 @@ def require_memory(slots: int, numbers: int) -> None:
     needed = slots * (numbers + 2) * np.dtype(np.float64).itemsize
     if needed > memory():
         raise TooLarge(
-            f"{slots:,} columns seen need {needed / 2**30:,.1f} GiB, and this machine has {memory() / 2**30:,.1f}: hash "
-            "the columns to fewer, or declare fewer classes."
+            f"{slots:,} columns seen need {needed / 2**30:,.1f} GiB, and this machine has {memory() / 2**30:,.1f}: "
+            "hash the columns to fewer, or declare fewer classes."
         )
 
 
