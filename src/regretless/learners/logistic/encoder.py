@@ -20,7 +20,7 @@ from sklearn.utils.validation import validate_data
 
 from regretless.core.errors import BadRow
 from regretless.core.inputs import as_block, as_floats, has_names, in_rows, is_missing, plain_list, readable_rows
-from regretless.core.learner import is_plain_row
+from regretless.core.learner import FLOAT, is_plain_row
 from regretless.core.state_checks import require
 from regretless.core.types import Array
 from regretless.core.validate import largest_square, writable
@@ -164,6 +164,10 @@ class Encoder:
         """The number of encoded columns."""
         return self.schema.width
 
+    def to_file(self) -> dict[str, Any]:
+        """What a model file stores of the encoder."""
+        return self.schema.to_file()
+
     def from_file(self, **fields: Any) -> Self:
         """This encoder with the schema that a file holds; refuses one that rows of these settings cannot lead to."""
         schema = Schema.from_file(**fields)
@@ -218,6 +222,8 @@ class Encoder:
             return None
         else:
             row = plain_list(x) if type(x) is list else x
+            if type(row) is np.ndarray and row.ndim == 1 and row.dtype is FLOAT:
+                row = np.ascontiguousarray(row)  # a row of an array by columns, such as that of a data frame
             if self.schema.levels:  # indicators: nothing is missing in a plain row
                 row = (
                     np.r_[row, np.zeros(len(self.schema.levels))] if is_plain_row(row, len(self.schema.kinds)) else None

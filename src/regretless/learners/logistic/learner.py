@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -13,25 +14,24 @@ from regretless.core.learner import OnlineClassifier
 from regretless.core.tally import LOSS, ROWS
 from regretless.core.types import Array
 from regretless.learners.logistic import state
-from regretless.learners.logistic.encoder import Encoder
 from regretless.learners.logistic.game import ENTRIES, run
-from regretless.learners.logistic.members import Constants
 from regretless.learners.logistic.mixing import reserve, write_forecasts
 from regretless.learners.logistic.schema import Schema
 from regretless.learners.logistic.segments import Part, Segment
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.slots import Slots, slot_of_class
-from regretless.learners.logistic.state import LogisticState
+from regretless.learners.logistic.sparse_game import meet_class, play
+from regretless.learners.logistic.sparse_rows import SparseEncoder
 
 
 class GrowingClassifier(OnlineClassifier):
     """A classifier whose state gets columns and classes at the rows in which they appear."""
 
-    state_: LogisticState
+    state_: Any  # a LogisticState, or a SparseState for wide rows; and so on
     bad_rows_: int
-    _constants: Constants
+    _constants: Any
     _settings: Settings
-    _encoder: Encoder
+    _encoder: Any
     _open: bool  # whether labels never seen may come
     _learned = ("_settings", "_encoder", "_open")
     reads_tables = True
@@ -95,14 +95,24 @@ class GrowingClassifier(OnlineClassifier):
         """Whether a row keeps some probability for labels never seen."""
         return self._open and self.classes_.size >= 2
 
-    def _run_slots(self, table: Array, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
+    def _run_slots(self, table: Any, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
+        if isinstance(self._encoder, SparseEncoder):
+            index = self._encoder.index
+            self.state_ = play(self.state_, index, table, Y, weight, self._constants, reserves, out)
+            if self._encoder.named:
+                self.n_features_in_ = max(1, index.n - bool(self._constants.intercept))
+            return
         run(tuple(self.state_), table, Y, weight, tuple(self._constants), reserves, out)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         self._run_slots(X, Y, weight, out, reserves=False)
 
-    def _add_slot(self, row: Array) -> None:
+    def _add_slot(self, row: Any) -> None:
         """Add a class that appears in this row."""
+        if isinstance(self._encoder, SparseEncoder):
+            s = self._settings
+            self.state_, self._constants = meet_class(self.state_, self._encoder.index, row, s.tracks, s.fit_intercept)
+            return
         before, after = self._constants, self._settings.constants(self._encoder.width, self.state_.slots.size + 1)
         self.state_ = state.add_class(self.state_, before.members, after.members, row)
         self._constants = after

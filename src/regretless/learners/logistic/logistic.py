@@ -10,21 +10,36 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from regretless.core import state_checks, validate
-from regretless.core.errors import BadRow, TooLarge
+from regretless.core.errors import BadRow, NoBound, TooLarge
 from regretless.core.inputs import as_soft_block
+from regretless.core.interrupts import uninterrupted
 from regretless.core.learner import ONE
 from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
+from regretless.core.turns import alone
 from regretless.core.types import Array
-from regretless.learners.logistic import members, regret, report, state
+from regretless.learners.logistic import (
+    members,
+    regret,
+    report,
+    sparse_members,
+    sparse_regret,
+    sparse_state,
+    state,
+)
 from regretless.learners.logistic.encoder import Encoder, as_rows, kind_of_rows, number_of, take_rows
 from regretless.learners.logistic.game import forecast
+from regretless.learners.logistic.hashing import Index
 from regretless.learners.logistic.learner import GrowingClassifier
 from regretless.learners.logistic.members import RADII, Constants
 from regretless.learners.logistic.scaling import LARGEST, rescale
 from regretless.learners.logistic.segments import Part, PartPlay, read
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.slots import first_labels, require_few
+from regretless.learners.logistic.sparse_game import foresee, play_known, rescaled_rows
+from regretless.learners.logistic.sparse_members import WIDTH, SparseConstants
+from regretless.learners.logistic.sparse_rows import Names, SparseEncoder, is_wide, take_wide_rows
+from regretless.learners.logistic.sparse_state import SparseState
 from regretless.learners.logistic.state import LogisticState
 from regretless.theory import bounds
 from regretless.theory.domains import Competition
@@ -70,6 +85,13 @@ class OnlineLogisticRegression(GrowingClassifier):
         these", and `report` counts them.
     on_bad_row : how to treat a row that cannot be learned from (infinite, not a number, no label): as an "error", or
         "skip": it is forecast from its good values, not learned, and counted in `bad_rows_`.
+    sparse : whether rows are wide and sparse: then a row costs time per entry that is not 0, memory is that of the
+        columns seen, dictionaries may bring new names at any time, and all members work entry by entry: AdaGrad, the
+        regularized leader and a Gaussian belief per weight. "auto" means CSR rows with more than 1000 columns, or
+        dictionaries with more than 100 names in the first call.
+    interactions : None, "pairs" (the product of every two entries of a row), or a list of pairs of columns or names.
+        They make rows sparse.
+    interaction_bits : b, where products of entries are hashed to 2^b columns of their own.
 
     Attributes
     ----------
@@ -113,6 +135,9 @@ class OnlineLogisticRegression(GrowingClassifier):
         max_classes: int = 100,
         max_categories: int = 128,
         on_bad_row: str = "error",
+        sparse: bool | str = "auto",
+        interactions: Any = None,
+        interaction_bits: int = 18,
     ) -> None:
         self.classes = classes
         self.fit_intercept = fit_intercept
@@ -122,6 +147,9 @@ class OnlineLogisticRegression(GrowingClassifier):
         self.max_classes = max_classes
         self.max_categories = max_categories
         self.on_bad_row = on_bad_row
+        self.sparse = sparse
+        self.interactions = interactions
+        self.interaction_bits = interaction_bits
 
     @classmethod
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
@@ -135,11 +163,22 @@ class OnlineLogisticRegression(GrowingClassifier):
             self._encoder = Encoder.start(self, self._settings)
         super()._begin(n_features)
 
-    def _prepare(self, n_features: int, n_classes: int) -> Constants:
+    def _prepare(self, n_features: int, n_classes: int) -> Constants | SparseConstants:
+        if self._is_sparse:
+            return sparse_members.constants(n_classes, self._settings.fit_intercept, self._settings.tracks)
         return self._settings.constants(self._encoder.width, n_classes)
 
-    def _start(self, n_features: int, n_classes: int) -> LogisticState:
-        found = state.start(self._encoder.width, self._settings.fit_intercept, n_classes, self._constants.members)
+    @property
+    def _is_sparse(self) -> bool:
+        return isinstance(self._encoder, SparseEncoder)
+
+    def _start(self, n_features: int, n_classes: int) -> LogisticState | SparseState:
+        found: LogisticState | SparseState
+        if isinstance(self._encoder, SparseEncoder):
+            found = sparse_state.start(n_classes, self._constants, self._encoder.expected)
+            self._encoder.index = Index(found.columns)
+        else:
+            found = state.start(self._encoder.width, self._settings.fit_intercept, n_classes, self._constants.members)
         if not self._open:
             found.slots[:] = np.arange(n_classes)
         return found
@@ -163,29 +202,40 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     def _aside(self) -> dict[str, Any]:
         """What a model file stores besides parameters, classes and state."""
-        return {"open": self._open, "bad_rows": self.bad_rows_, **self._encoder.schema.to_file()}
+        common = {"open": self._open, "bad_rows": self.bad_rows_}
+        return common | self._encoder.to_file()
 
     def _take_up(self, aside: dict[str, Any]) -> None:
         """Restore what `_aside` returned."""
         self._settings = Settings.of(self)
-        names = {"open", "bad_rows", "kinds", "levels", "indicators", "rare"}
+        is_sparse = "seen" in aside
+        names = {"open", "bad_rows", *(("named", "seen") if is_sparse else ("kinds", "levels", "indicators", "rare"))}
         state_checks.require(set(aside) == names, f"aside has the fields {sorted(aside)} instead of {sorted(names)}")
         state_checks.require(isinstance(aside["open"], bool), f"open={aside['open']!r} must be true or false")
         self._open, self.bad_rows_ = aside["open"], validate.whole("bad_rows", aside["bad_rows"], 0)
+        require_few(self.classes_.size, self._settings.max_classes)
+        if is_sparse:
+            self._encoder = SparseEncoder.from_file(self._settings, aside["named"], aside["seen"], self.n_features_in_)
+            return
         listed = isinstance(aside["kinds"], list) and len(aside["kinds"]) == self.n_features_in_
         state_checks.require(listed, f"kinds does not list {self.n_features_in_} features")  # before any are made
         first = Encoder.start(self, self._settings)
         self._encoder = first.from_file(**{name: aside[name] for name in ("kinds", "levels", "indicators", "rare")})
-        require_few(self.classes_.size, self._settings.max_classes)
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
         if not hasattr(self, "_encoder"):
             return n_features
+        if isinstance(self._encoder, SparseEncoder):
+            return self._encoder.expected * (sparse_state.weight_vectors(n_classes) * WIDTH + 2)
         s, width = self._settings, self._encoder.width
         return state.size(width, s.fit_intercept, n_classes, s.members(width, n_classes))
 
     def _check_state(self) -> None:
-        state.check(self.state_, self._constants.members)
+        if isinstance(self._encoder, SparseEncoder):
+            sparse_state.check(self.state_, self._constants)
+            self._encoder.index = Index(self.state_.columns)
+        else:
+            state.check(self.state_, self._constants.members)
         self._slots.check()
 
     # ------------------------------------------------------------------ rows and labels in
@@ -204,7 +254,8 @@ class OnlineLogisticRegression(GrowingClassifier):
         first = not hasattr(self, "state_")
         if first:
             self._settings = Settings.of(self)
-        rows = self._take_rows(X, first)
+        wide = is_wide(X, self._settings) if first else self._is_sparse
+        rows = self._take_rows(X, first, wide)
         n = number_of(rows)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -212,7 +263,10 @@ class OnlineLogisticRegression(GrowingClassifier):
             check_consistent_length(np.empty((n, 0)), y)
         weight = validate.weights(sample_weight, n)
         if first:
-            self._encoder = Encoder.start(self, self._settings, kind_of_rows(rows))
+            if wide:
+                self._encoder = SparseEncoder.start(self._settings, isinstance(rows, Names), self.n_features_in_)
+            else:
+                self._encoder = Encoder.start(self, self._settings, kind_of_rows(rows))
             self._meet_targets(y, classes)
             self._begin(self.n_features_in_)
             self.bad_rows_ = 0
@@ -220,14 +274,19 @@ class OnlineLogisticRegression(GrowingClassifier):
             self._check_declared(classes)
         return read(rows, y, weight, self._encoder, self._slots, begun=bool(self.state_.tally[ROWS] > 0.0))
 
-    def _take_rows(self, X: Any, first: bool = False) -> Any:
+    def _take_rows(self, X: Any, first: bool = False, wide: bool | None = None) -> Any:
+        if self._is_sparse if wide is None else wide:
+            return take_wide_rows(self, X, first, not first and self._encoder.named)
         if not first and self._is_plain(X, self.n_features_in_):
             return validate.writable(X)
         return take_rows(self, X, first, self._settings.skips_bad_rows)
 
     # ------------------------------------------------------------------ forecasts
 
-    def _forecast(self, X: Array, out: Array) -> None:
+    def _forecast(self, X: Any, out: Array) -> None:
+        if isinstance(self._encoder, SparseEncoder):
+            foresee(self.state_, self._encoder.index, X, self._constants, out)
+            return
         found = tuple(self.state_)
         if not self.state_.moments.flags.writeable:  # joblib has mapped the state into memory, read-only
             found = tuple(array.copy() for array in found)
@@ -253,13 +312,24 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     # ------------------------------------------------------------------ one row
 
+    @alone
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row: an array, or a dictionary of names and values."""
         row = self._encoder.encode_one(x) if classes is None and "state_" in self.__dict__ else None
         target = None if row is None else self._slots.one_hot(y)
-        if row is not None and target is not None:
-            self._run_slots(row, target, ONE, np.empty(target.shape), self._reserves)
+        if target is not None and self._learn_known(row, target):
             return
+        with uninterrupted():
+            self._learn_unusual(x, y, classes)
+
+    def _learn_known(self, row: Any, target: Array) -> bool:
+        """Learn a row by one compiled call, which Ctrl-C cannot divide; False if it would add a column."""
+        if isinstance(self._encoder, SparseEncoder):
+            return play_known(self.state_, self._encoder.index, row, target, self._constants, self._reserves)
+        self._run_slots(row, target, ONE, np.empty(target.shape), self._reserves)
+        return True
+
+    def _learn_unusual(self, x: Any, y: Any, classes: Any) -> None:
         try:
             self.partial_fit(as_rows(self, x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes)
         except TooLarge:
@@ -283,12 +353,15 @@ class OnlineLogisticRegression(GrowingClassifier):
     @property
     def competes_with(self) -> Competition:
         """The best weights in a ball, on the rescaled rows, under the log loss."""
-        radii = self._constants.members.radii if hasattr(self, "_constants") else np.array(RADII)
+        begun = "_constants" in self.__dict__ and not self._is_sparse
+        radii = self._constants.members.radii if begun else np.array(RADII)
         return regret.competition(radii, self._n_classes if hasattr(self, "classes_") else 2)
 
     def for_comparators(self, X: Any) -> Any:
         """The rows as they were rescaled; X must be all rows learned so far, in their order."""
         block = self._encoder.encode_unlearned(self._take_rows(X))
+        if isinstance(self._encoder, SparseEncoder):
+            return rescaled_rows(self.state_, self._encoder.index, block.entries, self._constants)
         table = block.rows(slice(0, len(block)), self._encoder.schema)
         rescaled = np.empty((len(table), self.state_.tables.shape[3]))
         rescale(np.zeros_like(self.state_.moments), table, np.ones(len(table)), rescaled, np.empty_like(rescaled))
@@ -300,11 +373,15 @@ class OnlineLogisticRegression(GrowingClassifier):
         It is the least over the members of their own certificate plus the mixture's loss minus theirs.
         """
         check_is_fitted(self, "state_")
+        if self._is_sparse:
+            return sparse_regret.certificate(self.state_, comparator_norm)
         return regret.certificate(self.state_, self._constants.members, comparator_norm)
 
     def regret_bound(self, n: int | None = None) -> float:
         """AIOLI's theorem on the rescaled rows plus the cost of mixing; for two classes."""
         check_is_fitted(self, "state_")
+        if self._is_sparse:
+            raise NoBound("no theorem covers the members for sparse rows: use regret_certificate() instead.")
         theorem = regret.theorem(self.state_, self._constants, n)
         return bounds.aioli(**theorem) + regret.mixing_cost(theorem["n"], self._constants, self._open)
 
@@ -312,7 +389,10 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     @property
     def column_kinds_(self) -> tuple[str, ...]:
-        """For each column of the input "number", "category", or "unknown" as long as no value was learned."""
+        """For each column of the input "number", "category", or "unknown" as long as no value was learned.
+
+        Empty for sparse rows.
+        """
         check_is_fitted(self, "state_")
         return self._encoder.schema.kinds
 
@@ -327,6 +407,8 @@ class OnlineLogisticRegression(GrowingClassifier):
     def members_(self) -> list[str]:
         """A description of each member of the mixture."""
         check_is_fitted(self, "state_")
+        if self._is_sparse:
+            return sparse_members.names()
         return members.names(self._constants.members, self._n_classes)
 
     def report(self) -> str:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regretless.core.types import Array
-from regretless.learners.logistic.encoder import Block, Encoder
 from regretless.learners.logistic.schema import Schema
 from regretless.learners.logistic.slots import Slots, Targets
 
@@ -29,7 +28,7 @@ class Segment(NamedTuple):
 class Part:
     """The rows of one call."""
 
-    block: Block
+    block: Any  # a Block, or a SparseBlock
     targets: Targets
     bad: np.ndarray  # which rows are forecast and not learned
     weight: Array  # 0 for bad rows
@@ -53,7 +52,7 @@ class Part:
         return self.block.growth[-1][1] if self.block.growth else None
 
 
-def read(rows: Any, y: Any, weight: Array, encoder: Encoder, slots: Slots, begun: bool) -> Part:
+def read(rows: Any, y: Any, weight: Array, encoder: Any, slots: Slots, begun: bool) -> Part:
     """Check and encode rows, labels and weights. Bad rows are an error, or get weight 0 where they are skipped."""
     targets = slots.read(y, weight)
     block = encoder.encode(rows, (weight > 0.0) & ~targets.wrong, begun)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -28,6 +29,9 @@ class Settings:
     max_classes: int = 100
     max_categories: int = 128
     on_bad_row: str = "error"
+    sparse: Any = "auto"
+    interactions: Any = None
+    interaction_bits: int = 18
 
     def __post_init__(self) -> None:
         for name, choices in (("missing", MISSING), ("drift", DRIFT), ("on_bad_row", ON_BAD_ROW)):
@@ -37,6 +41,11 @@ class Settings:
             validate.whole(name, getattr(self, name), least)
         if not isinstance(self.fit_intercept, bool | np.bool):
             raise ValueError(f"fit_intercept={self.fit_intercept!r} is not supported: give True or False.")
+        if not (isinstance(self.sparse, bool | np.bool) or (isinstance(self.sparse, str) and self.sparse == "auto")):
+            raise ValueError(f'sparse={self.sparse!r} is not supported: give "auto", True or False.')
+        if self.interactions is not None and self.sparse is False:
+            raise ValueError('interactions are learned entry by entry: leave sparse="auto", or set it to True.')
+        check_interactions(self.interactions, self.interaction_bits)
 
     @classmethod
     def of(cls, estimator: Any) -> Self:
@@ -62,3 +71,18 @@ class Settings:
         members = self.members(n_columns, n_classes)
         require_memory(n_columns, self.fit_intercept, n_classes, members)
         return Constants(*members, helmert(n_classes) if len(members.radii) else np.empty((0, 0)), self.tracks)
+
+
+def check_interactions(interactions: Any, bits: Any) -> None:
+    """Refuse anything but None, "pairs" or a list of pairs, and bits that are not 1 to 31."""
+    if isinstance(bits, bool) or not isinstance(bits, int | np.integer) or not 1 <= bits <= 31:
+        raise ValueError(f"interaction_bits={bits!r} is not supported: give an integer from 1 to 31.")
+    if interactions is None or (isinstance(interactions, str) and interactions == "pairs"):
+        return
+    listed: Iterable[Any] = interactions if isinstance(interactions, list | tuple) else ()
+    good = [pair for pair in listed if isinstance(pair, list | tuple) and len(pair) == 2 and pair[0] != pair[1]]
+    if not good or len(good) != len(interactions):
+        raise ValueError(
+            f'interactions={interactions!r} is not supported: give None, "pairs", or a list of pairs of different '
+            "columns, such as [(0, 3)] or [('site', 'device')]."
+        )

@@ -56,7 +56,8 @@ class Dictionaries:
         if not row.keys() <= (known := frozenset(names)):
             foreign = next(name for name in row if name not in known)
             raise BadRow(
-                f"row {t}: {foreign!r} is not one of the features {names}. Leave it out, or fit a new learner."
+                f"row {t}: {foreign!r} is not one of the features {names}. Leave it out, or fit a new learner: one "
+                "with sparse=True takes any names."
             )
         return [row.get(name) for name in names]
 

@@ -1,0 +1,466 @@
+"""SparseEncoder: wide rows to entries. CSR matrices keep their columns; names and texts get columns by hash.
+
+A dictionary (or a row of a data frame) has one entry per value: a number is an entry of the column of its name, a text
+is an entry 1 of the column of its name and text. Any number of names may come. The first learned value of a name tells
+whether it holds numbers or text; for text, a column that is always 0 remembers this, so the index of columns is all
+that must be stored.
+
+`interactions` add the products of pairs of entries, in 2^bits columns of their own; those that collide are added.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from regretless.core.errors import BadRow
+from regretless.core.inputs import as_number, is_missing, readable_rows
+from regretless.core.jit import kernel
+from regretless.core.state_checks import require
+from regretless.core.types import Array
+from regretless.core.validate import largest_square, whole
+from regretless.learners.logistic.hashing import Ids, Index, id_of, pair_id
+from regretless.learners.logistic.scaling import LARGEST
+from regretless.learners.logistic.schema import Schema
+from regretless.learners.logistic.settings import Settings
+from regretless.learners.logistic.sparse_game import Entries
+from regretless.learners.logistic.tables import NUMBERS, frame_columns
+
+MANY_COLUMNS = 1000  # a CSR matrix with more is wide
+MANY_NAMES = 100  # and so are dictionaries with more names in the first call
+MOST_COLUMNS = 1 << 60  # ids of missing values and pairs are above
+MOST_FORMS = 256  # lists of names that are remembered
+UNLEARNED = "Nothing was learned from this call."
+
+
+class Names(list[dict[Any, Any]]):
+    """Rows given as dictionaries."""
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of rows."""
+        return (len(self),)
+
+
+class Fault(NamedTuple):
+    """A value that cannot be learned from."""
+
+    row: int
+    column: str
+    what: str
+
+
+@dataclass(frozen=True)
+class SparseBlock:
+    """Encoded rows. Columns need no schema, so it never grows."""
+
+    entries: Entries
+    bad: np.ndarray  # which rows cannot be learned from
+    growth: ClassVar[list[Any]] = []
+
+    def __len__(self) -> int:
+        return self.entries.indptr.size - 1
+
+    def rows(self, some: slice, schema: Any) -> Entries:
+        """Some rows."""
+        return self.entries.rows(some)
+
+
+def is_wide(X: Any, settings: Settings) -> bool:
+    """Whether rows are learned entry by entry: as `sparse` says; "auto" looks at the first call."""
+    if settings.sparse != "auto":
+        return bool(settings.sparse)
+    if settings.interactions is not None:
+        return True
+    if sparse.issparse(X):
+        return bool(X.shape[1] > MANY_COLUMNS)
+    return _are_dictionaries(X) and len(set().union(*X)) > MANY_NAMES
+
+
+def _are_dictionaries(X: Any) -> bool:
+    return isinstance(X, list) and bool(X) and isinstance(X[0], dict)
+
+
+def take_wide_rows(estimator: Any, X: Any, first: bool, named: bool) -> Any:
+    """X as a checked CSR matrix, or as `Names`. The first time, the estimator gets its `n_features_in_`."""
+    if not _are_dictionaries(X) and (columns := frame_columns(X)) is not None:
+        names = list(getattr(X, "column_names", None) or X.columns)
+        values = (column.tolist() if isinstance(column, np.ndarray) else column for column in columns)
+        X = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+    if isinstance(X, list) and X and isinstance(X[0], dict):
+        if not first and not named:
+            raise BadRow(f"the rows have names, and this learner has learned a matrix: give CSR rows. {UNLEARNED}")
+        for t, row in enumerate(X):
+            if not isinstance(row, dict):
+                raise BadRow(f"row {t} is a {type(row).__name__}, unlike row 0: give dictionaries. {UNLEARNED}")
+        if first:
+            estimator.n_features_in_ = 1  # that of the columns seen, as they come
+        return Names(X)
+    if not first and named:
+        raise BadRow(
+            f"the rows have no names, and this learner has learned dictionaries or a data frame: give one. {UNLEARNED}"
+        )
+    is_csr = sparse.issparse(X) and X.format == "csr" and X.dtype == np.float64
+    if is_csr:
+        _check_matrix(X, None if first else estimator.n_features_in_)
+    if first or not is_csr or X.shape[0] == 0:
+        X = validate_data(
+            estimator,
+            readable_rows(X, None, masked=True),
+            reset=first,
+            accept_sparse="csr",
+            dtype=np.float64,
+            ensure_all_finite=False,
+        )
+        X = X if sparse.issparse(X) else sparse.csr_array(X)
+        _check_matrix(X, None)
+    return X
+
+
+def _check_matrix(X: Any, declared: int | None) -> None:
+    """Refuse a matrix with other columns than declared, and one that is damaged: compiled code trusts its indices."""
+    n_columns = X.shape[1]
+    if n_columns > MOST_COLUMNS:
+        raise BadRow(f"the matrix has {n_columns:,} columns; the limit is 2^60: hash them to fewer. {UNLEARNED}")
+    if declared is not None and n_columns != declared:
+        where = np.flatnonzero(X.indices >= declared)[:1].tolist()
+        at = "".join(f"row {np.searchsorted(X.indptr, i, side='right') - 1}, column {X.indices[i]}: " for i in where)
+        raise BadRow(
+            f"{at}X has {n_columns} features, but {declared} were declared in the first call. Give all blocks the same "
+            f"shape, X.resize(X.shape[0], {declared}), or learn dictionaries, whose names need not be declared. "
+            f"{UNLEARNED}"
+        )
+    t, i = first_damaged(X.indptr, X.indices, min(X.indices.size, X.data.size), n_columns)
+    if t == X.shape[0]:
+        return
+    if i < 0:
+        raise BadRow(f"row {t}: entries are missing. The matrix is damaged: rebuild it. {UNLEARNED}")
+    column = X.indices[i]
+    if not 0 <= column < n_columns:
+        raise BadRow(
+            f"row {t}: column {column} among {n_columns} columns. The matrix is damaged: rebuild it. {UNLEARNED}"
+        )
+    raise BadRow(f"row {t}: column {column} occurs twice. Call X.sum_duplicates() first. {UNLEARNED}")
+
+
+@kernel
+def first_damaged(indptr: Ids, indices: Ids, stored: int, n_columns: int) -> tuple[int, int]:
+    """The first row with an entry or a column that does not exist or occurs twice, and the entry (-1: beyond them)."""
+    n = indptr.size - 1
+    for t in range(n):
+        first, last = indptr[t], indptr[t + 1]
+        if first < 0 or last < first or last > stored:
+            return t, -1
+        increasing = True
+        for i in range(first, last):
+            if indices[i] < 0 or indices[i] >= n_columns:
+                return t, i
+            if i > first and indices[i] <= indices[i - 1]:
+                increasing = False
+        if not increasing:
+            order = np.argsort(indices[first:last])
+            for j in range(1, last - first):
+                if indices[first + order[j]] == indices[first + order[j - 1]]:
+                    return t, first + order[j]
+    return n, 0
+
+
+@dataclass
+class SparseEncoder:
+    """Encodes wide rows. `index` has the columns that learned rows have had."""
+
+    named: bool  # whether rows are dictionaries or frames
+    n_columns: int  # of a matrix
+    missing: str
+    skips_bad_rows: bool
+    interactions: Any  # None, "pairs", or pairs of columns
+    mask: int  # the number of columns of pairs, less 1
+    index: Index
+    expected: int = 0  # the columns that a file has: those of the index before it is read
+    # names that hold numbers -> their column; names that hold text -> the columns of their texts
+    known: dict[Any, Any] = field(default_factory=dict, repr=False)
+    # the names of rows of numbers alone -> their `indptr` and columns
+    forms: dict[tuple[Any, ...], tuple[Ids, Ids]] = field(default_factory=dict, repr=False)
+    schema: ClassVar[Schema] = Schema(())
+    width: ClassVar[int] = 0
+
+    @classmethod
+    def start(cls, settings: Settings, named: bool, n_columns: int) -> Self:
+        """The encoder before the first row."""
+        if not (isinstance(settings.radii, str) and settings.radii == "auto"):
+            raise ValueError(
+                'radii are those of members with matrices, and wide rows have none: leave radii="auto", or set '
+                "sparse=False."
+            )
+        pairs = settings.interactions
+        return cls(
+            named,
+            n_columns,
+            settings.missing,
+            settings.skips_bad_rows,
+            pairs if pairs is None or isinstance(pairs, str) else [tuple(pair) for pair in pairs],
+            (1 << settings.interaction_bits) - 1,
+            Index(np.empty(0, dtype=np.int64)),
+        )
+
+    @classmethod
+    def from_file(cls, settings: Settings, named: Any, seen: Any, n_columns: int) -> Self:
+        """The encoder that a file holds. Its index is made from the columns of the state."""
+        require(isinstance(named, bool), f"named={named!r} must be true or false")
+        found = cls.start(settings, named, n_columns)
+        found.expected = whole("seen", seen, 1 if settings.fit_intercept else 0)
+        return found
+
+    def to_file(self) -> dict[str, Any]:
+        """What a model file stores besides the state: the arguments of `from_file`."""
+        return {"named": self.named, "seen": self.index.n}
+
+    # ------------------------------------------------------------------ a block
+
+    def encode(self, rows: Any, learns: np.ndarray, begun: bool) -> SparseBlock:
+        """Encode a block. `learns` marks the rows that may be learned."""
+        if isinstance(rows, Names):
+            entries, fields, faults = self._encode_names(rows, learns)
+        else:
+            entries, fields, faults = self._encode_matrix(rows)
+        bad = np.zeros(rows.shape[0], dtype=bool)
+        if faults:
+            if not self.skips_bad_rows:
+                self._refuse(min(faults))
+            bad[[fault.row for fault in faults]] = True
+        return SparseBlock(self._with_pairs(entries, fields), bad)
+
+    def encode_unlearned(self, rows: Any) -> SparseBlock:
+        """Encode rows that are forecast and not learned."""
+        return self.encode(rows, np.zeros(rows.shape[0], dtype=bool), begun=True)
+
+    def _refuse(self, fault: Fault) -> None:
+        raise BadRow(
+            f"row {fault.row}, column {fault.column}: {fault.what} Fill the value in or drop the row, or choose "
+            f'missing="mean" for missing values, on_bad_row="skip" for bad rows. {UNLEARNED}'
+        )
+
+    def _encode_matrix(self, X: Any) -> tuple[Entries, Ids, list[Fault]]:
+        entries = Entries(X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data)
+        fields = entries.columns
+        if largest_square(X.data[None]) <= LARGEST**2:
+            return entries, fields, []
+        data, columns = X.data.copy(), entries.columns.copy()
+        absent = np.isnan(data) & (self.missing != "error")
+        wrong = ~(np.abs(data) <= LARGEST) & ~absent
+        at = np.flatnonzero(wrong)
+        row_of = np.searchsorted(X.indptr, at, side="right") - 1
+        faults = [Fault(int(t), str(columns[i]), _complaint(data[i])) for t, i in zip(row_of, at, strict=True)]
+        data[wrong | absent] = 0.0
+        if self.missing == "indicator":
+            columns[absent] += MOST_COLUMNS
+            data[absent] = 1.0
+        return Entries(entries.indptr, columns, data), fields, faults
+
+    def _encode_names(self, rows: Names, learns: np.ndarray) -> tuple[Entries, Ids, list[Fault]]:
+        columns: list[int] = []
+        data: list[float] = []
+        fields: list[int] = []
+        ends, faults = [0], []
+        fresh: dict[Any, Any] = {}  # names that appear in these rows, as in `known`
+        for t, row in enumerate(rows):
+            new: dict[Any, Any] = {}
+            found, fault = self._values(row, fresh, new, bool(learns[t]))
+            if fault is not None:
+                faults.append(Fault(t, *fault))
+            elif learns[t]:
+                fresh |= new
+                found += [(name, id_of(name, None, "text"), 0.0) for name in new if isinstance(new[name], dict)]
+            columns += [column for _, column, _ in found]
+            data += [value for _, _, value in found]
+            if isinstance(self.interactions, list):
+                fields += [id_of(name) for name, _, _ in found]
+            ends.append(len(columns))
+        entries = Entries(np.array(ends), np.array(columns, dtype=np.int64), np.array(data, dtype=np.float64))
+        return entries, np.array(fields, dtype=np.int64), faults
+
+    def _values(
+        self, row: dict[Any, Any], fresh: dict[Any, Any], new: dict[Any, Any], learns: bool
+    ) -> tuple[list[tuple[Any, int, float]], tuple[str, str] | None]:
+        """Name, column and value of every entry, and the first fault. Names never seen are added to `new`.
+
+        Only rows that may be learned are remembered in `known`, so that forecasts do not use up memory.
+        """
+        found: list[tuple[Any, int, float]] = []
+        fault = None
+        for name, value in row.items():
+            if is_missing(value):
+                if self.missing == "error":
+                    fault = fault or (repr(name), "Input contains NaN, a missing value.")
+                elif self.missing == "indicator":
+                    found.append((name, id_of(name, None, "missing"), 1.0))
+                continue
+            kind = self._kind(name, fresh)
+            if isinstance(value, str):
+                if type(kind) is int:
+                    fault = fault or (repr(name), f"{value!r} is text, and this column held numbers before.")
+                    continue
+                if kind is None:
+                    kind = new[name] = {}
+                column = kind.get(value)
+                if column is None:
+                    column = id_of(name, value)
+                    if learns:
+                        kind[value] = column
+                found.append((name, column, 1.0))
+                continue
+            try:
+                number = as_number(value)
+            except (TypeError, ValueError, OverflowError):
+                fault = fault or (repr(name), f"{value!r:.80} is neither a number nor text.")
+                continue
+            if isinstance(kind, dict):
+                fault = fault or (repr(name), f"{value!r} is a number, and this column held text before.")
+            elif not abs(number) <= LARGEST:
+                fault = fault or (repr(name), _complaint(number))
+            else:
+                if kind is None:
+                    kind = new[name] = id_of(name)
+                found.append((name, kind, number))
+        return found, fault
+
+    def _kind(self, name: Any, fresh: dict[Any, Any]) -> Any:
+        """What a name holds: its column for numbers, the columns of its texts, or None if no value was learned."""
+        kind = self.known.get(name)
+        if kind is None:
+            column = id_of(name)
+            if column in self.index:
+                self.known[name] = kind = column
+            elif id_of(name, None, "text") in self.index:
+                self.known[name] = kind = {}
+            else:
+                kind = fresh.get(name)
+        return kind
+
+    # ------------------------------------------------------------------ one row
+
+    def encode_one(self, x: Any) -> Entries | None:
+        """x as a block of one row, if it is a dictionary of known names; None: `encode` deals with it."""
+        if type(x) is not dict or self.interactions is not None or not self.named:
+            return None
+        try:
+            form = self.forms.get(names := tuple(x))
+            if form is None:
+                found, form = self._known_values(x)
+                if all(type(self.known[name]) is int for name in names) and len(self.forms) < MOST_FORMS:
+                    self.forms[names] = form
+            elif {*map(type, values := list(x.values()))} <= NUMBERS:
+                found = np.array(values, dtype=np.float64)
+            else:
+                return None
+        except (KeyError, TypeError, ValueError, OverflowError):
+            return None
+        if not largest_square(found[None]) <= LARGEST**2:
+            return None
+        return Entries(form[0], form[1], found)
+
+    def _known_values(self, x: dict[Any, Any]) -> tuple[Array, tuple[Ids, Ids]]:
+        """The values of a dictionary of known names and texts, and `indptr` and columns; an error if it has others."""
+        known, columns, data = self.known, [], []
+        for name, value in x.items():
+            kind = known[name]
+            if type(kind) is int:
+                if type(value) not in NUMBERS:
+                    raise TypeError
+                columns.append(kind)
+                data.append(value)
+            else:
+                columns.append(kind[value])
+                data.append(1.0)
+        found = np.array(data, dtype=np.float64)
+        return found, (np.array([0, len(columns)]), np.array(columns, dtype=np.int64))
+
+    # ------------------------------------------------------------------ interactions
+
+    def _with_pairs(self, entries: Entries, fields: Ids) -> Entries:
+        if self.interactions is None:
+            return entries
+        pairs = np.empty((0, 2), dtype=np.int64)
+        if isinstance(self.interactions, list):
+            pairs = np.array([[self._field(name) for name in pair] for pair in self.interactions], dtype=np.int64)
+        return Entries(*add_pairs(*entries, fields, pairs, self.mask))
+
+    def _field(self, name: Any) -> int:
+        if self.named:
+            return id_of(name)
+        if isinstance(name, bool) or not isinstance(name, int | np.integer) or not 0 <= name < self.n_columns:
+            raise ValueError(f"interactions: {name!r} is not a column of a matrix of {self.n_columns} columns.")
+        return int(name)
+
+
+def _complaint(number: float) -> str:
+    """What is wrong with a number."""
+    if math.isnan(number) or math.isinf(number):
+        return f"Input contains NaN or infinity: {number}."
+    return f"{number:.6g} is too large for floating point arithmetic: scale the column."
+
+
+@kernel
+def add_pairs(indptr: Ids, columns: Ids, data: Array, fields: Ids, pairs: Ids, mask: int) -> tuple[Ids, Ids, Array]:
+    """The rows with products of pairs of entries, all of them if `pairs` is empty; those of one column are added."""
+    n = indptr.size - 1
+    ends = np.zeros(n + 1, np.int64)
+    room = 0
+    for t in range(n):
+        length = indptr[t + 1] - indptr[t]
+        room += length + (length * (length - 1) // 2 if pairs.shape[0] == 0 else pairs.shape[0])
+    ids, values = np.empty(room, np.int64), np.empty(room)
+    at = 0
+    for t in range(n):
+        first, last = indptr[t], indptr[t + 1]
+        for i in range(first, last):
+            ids[at], values[at] = columns[i], data[i]
+            at += 1
+        begin = at
+        if pairs.shape[0] == 0:
+            for i in range(first, last):
+                for j in range(i + 1, last):
+                    if data[i] != 0.0 and data[j] != 0.0:
+                        ids[at], values[at] = pair_id(columns[i], columns[j], mask), data[i] * data[j]
+                        at += 1
+        else:
+            for p in range(pairs.shape[0]):
+                i, j = (
+                    position(fields, first, last, pairs[p, 0], data),
+                    position(fields, first, last, pairs[p, 1], data),
+                )
+                if i >= 0 and j >= 0:
+                    ids[at], values[at] = pair_id(columns[i], columns[j], mask), data[i] * data[j]
+                    at += 1
+        at = added(ids, values, begin, at)
+        ends[t + 1] = at
+    return ends, ids[:at].copy(), values[:at].copy()
+
+
+@kernel
+def position(fields: Ids, first: int, last: int, wanted: int, data: Array) -> int:
+    """The entry of a field that is not 0, or -1."""
+    for i in range(first, last):
+        if fields[i] == wanted and data[i] != 0.0:
+            return i
+    return -1
+
+
+@kernel
+def added(ids: Ids, values: Array, begin: int, end: int) -> int:
+    """Sort the entries from `begin` to `end` by id, and add those of the same id; returns the new end."""
+    order = np.argsort(ids[begin:end], kind="mergesort")
+    sorted_ids, sorted_values = ids[begin:end][order], values[begin:end][order]
+    at = begin - 1
+    for i in range(order.size):
+        if at >= begin and ids[at] == sorted_ids[i]:
+            values[at] += sorted_values[i]
+        else:
+            at += 1
+            ids[at], values[at] = sorted_ids[i], sorted_values[i]
+    return at + 1
