@@ -124,7 +124,7 @@ def run(
     """
     s, c = SparseState(*state), SparseConstants(*constants)
     n, K = Y.shape
-    mixture = MixtureState(s.log_weight, s.losses, s.scores, s.bins, s.tally)
+    mixture = MixtureState(np.ones(N), s.log_weight, s.losses, s.scores, s.bins, s.tally)
     m = min(n, AT_ONCE)
     logits, sizes = np.empty((N, m, K)), np.empty(m)
     row = new_row(longest(entries[0]), 1 if K == 2 else K)
