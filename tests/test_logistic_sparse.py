@@ -20,7 +20,7 @@ from reference.sparse_logistic import belief, first_order, pair_products, rescal
 from regretless import BadRow, NoBound, OnlineLogisticRegression
 from regretless.learners.logistic.hashing import Index, id_of, pair_id, scramble
 from regretless.learners.logistic.sparse_members import BELIEFS, FIRST_ORDER
-from regretless.learners.logistic.sparse_rows import MANY_COLUMNS, MANY_NAMES
+from regretless.learners.logistic.sparse_rows import MANY_COLUMNS
 
 WIDE = 1 << 24
 
@@ -169,7 +169,7 @@ def test_memory_is_that_of_the_columns_seen() -> None:
 def test_which_rows_are_sparse() -> None:
     y = [0, 1]
     narrow, wide = sparse.csr_array(np.eye(2, MANY_COLUMNS)), sparse.csr_array(np.eye(2, MANY_COLUMNS + 1))
-    many = [dict.fromkeys(map(str, range(MANY_NAMES + 1)), 1.0)] * 2
+    many = [dict.fromkeys(map(str, range(MANY_COLUMNS + 1)), 1.0)] * 2
 
     def is_sparse(X: Any, **params: Any) -> bool:
         return OnlineLogisticRegression(**params).partial_fit(X, y)._is_sparse

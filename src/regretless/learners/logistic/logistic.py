@@ -88,7 +88,7 @@ class OnlineLogisticRegression(GrowingClassifier):
     sparse : whether rows are wide and sparse: then a row costs time per entry that is not 0, memory is that of the
         columns seen, dictionaries may bring new names at any time, and all members work entry by entry: AdaGrad, the
         regularized leader and a Gaussian belief per weight. "auto" means CSR rows with more than 1000 columns, or
-        dictionaries with more than 100 names in the first call.
+        dictionaries with more than 1000 names in the first call.
     interactions : None, "pairs" (the product of every two entries of a row), or a list of pairs of columns or names.
         They make rows sparse.
     interaction_bits : b, where products of entries are hashed to 2^b columns of their own.

@@ -31,8 +31,7 @@ from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.sparse_game import Entries
 from regretless.learners.logistic.tables import NUMBERS, frame_columns
 
-MANY_COLUMNS = 1000  # a CSR matrix with more is wide
-MANY_NAMES = 100  # and so are dictionaries with more names in the first call
+MANY_COLUMNS = 1000  # a CSR matrix with more is wide, and so are dictionaries with more names in the first call
 MOST_COLUMNS = 1 << 60  # ids of missing values and pairs are above
 MOST_FORMS = 256  # lists of names that are remembered
 UNLEARNED = "Nothing was learned from this call."
@@ -79,7 +78,7 @@ def is_wide(X: Any, settings: Settings) -> bool:
         return True
     if sparse.issparse(X):
         return bool(X.shape[1] > MANY_COLUMNS)
-    return _are_dictionaries(X) and len(set().union(*X)) > MANY_NAMES
+    return _are_dictionaries(X) and len(set().union(*X)) > MANY_COLUMNS
 
 
 def _are_dictionaries(X: Any) -> bool:
