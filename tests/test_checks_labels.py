@@ -239,6 +239,7 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
     "on_bad_row": ("skip", "error"),
     "method": ("langevin", "auto"),
     "steps": (30, 50),
+    "interaction_bits": (18, 12),
     "prior": ([0.3, 0.7], [0.6, 0.4]),
 }
 
@@ -263,8 +264,9 @@ def has_one_value(entry: Entry, name: str) -> bool:
         return getattr(learner, "solver", "exact") == "descent"
     if name == "loss":
         return isinstance(learner, FTRL) or (isinstance(learner, MirrorDescentAggregator) and not entry.classifies)
-    # a start depends on the number of columns; solver="descent" needs one virtual weight; FTRL has a radius or a domain
-    return name in ("start", "solver") or (name == "domain" and isinstance(learner, FTRL))
+    # a start depends on the number of columns; solver="descent" needs one virtual weight, sparse rows no radii; FTRL has a
+    # radius or a domain
+    return name in ("start", "solver", "sparse", "interactions") or (name == "domain" and isinstance(learner, FTRL))
 
 
 def other_value(entry: Entry, name: str, value: Any) -> Any:

@@ -222,14 +222,16 @@ def csr(indices: list[int], data: list[float], width: int = 5000) -> Any:
     ],
 )
 def test_bad_matrices_are_refused_and_change_nothing(X: Any, words: str) -> None:
-    learner = begun()
+    learner = begun(missing="error")
     before = pickle.dumps(vars(learner))
     for act in (lambda: learner.partial_fit(X, [0, 1]), lambda: learner.predict_proba(X)):
         with pytest.raises(BadRow, match=words):
             act()
         assert pickle.dumps(vars(learner)) == before
     with pytest.raises(BadRow):
-        OnlineLogisticRegression(sparse=True).partial_fit(X, [0, 1]).partial_fit(csr([0, 1], [1.0, 1.0]), [0, 1])
+        OnlineLogisticRegression(sparse=True, missing="error").partial_fit(X, [0, 1]).partial_fit(
+            csr([0, 1], [1.0, 1.0]), [0, 1]
+        )
 
 
 @pytest.mark.parametrize(
@@ -245,7 +247,7 @@ def test_bad_matrices_are_refused_and_change_nothing(X: Any, words: str) -> None
     ],
 )
 def test_bad_dictionaries_are_refused_and_change_nothing(row: dict[str, Any], words: str, tmp_path: Path) -> None:
-    learner = OnlineLogisticRegression(sparse=True, classes=[0, 1])
+    learner = OnlineLogisticRegression(sparse=True, missing="error", classes=[0, 1])
     learner.partial_fit([{"n": 1.0, "t": "a"}, {"n": 2.0, "t": "b"}], [0, 1])
     for each in (learner, through_file(learner, tmp_path)):
         each.save(tmp_path / "before.npz")
@@ -257,7 +259,7 @@ def test_bad_dictionaries_are_refused_and_change_nothing(row: dict[str, Any], wo
         assert (tmp_path / "before.npz").read_bytes() == (tmp_path / "after.npz").read_bytes()
     with pytest.raises(BadRow, match=r"row 1, column 'v': .*text before"):  # within one call
         learner.partial_fit([{"v": "c"}, {"v": 1.0}], [0, 1])
-    skipping = OnlineLogisticRegression(sparse=True, on_bad_row="skip", classes=[0, 1])
+    skipping = OnlineLogisticRegression(sparse=True, missing="error", on_bad_row="skip", classes=[0, 1])
     skipping.partial_fit([{"n": 1.0, "t": "a"}, row], [0, 1])
     assert skipping.bad_rows_ == 1
     assert skipping.state_.columns.size == 4

@@ -110,8 +110,6 @@ class GeneralGAF(OnlineRegressor):
 
     Examples
     --------
-    A loss that is quadratic for small residuals and linear for large ones:
-
     >>> from sklearn.datasets import load_diabetes
     >>> from regretless import GeneralGAF, mixable
     >>> X, y = load_diabetes(return_X_y=True)
