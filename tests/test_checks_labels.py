@@ -264,7 +264,7 @@ def has_one_value(entry: Entry, name: str) -> bool:
         return getattr(learner, "solver", "exact") == "descent"
     if name == "loss":
         return isinstance(learner, FTRL) or (isinstance(learner, MirrorDescentAggregator) and not entry.classifies)
-    # a start depends on the number of columns, solver="descent" needs one virtual weight, sparse rows have no radii, and
+    # a start depends on the number of columns, solver="descent" needs one virtual weight, sparse rows no radii, and
     # FTRL has a radius or a domain
     return name in ("start", "solver", "sparse", "interactions") or (name == "domain" and isinstance(learner, FTRL))
 
