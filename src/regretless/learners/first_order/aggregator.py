@@ -22,7 +22,7 @@ from regretless.learners.first_order.exponentiated_gradient import (
     schedule_of,
 )
 from regretless.learners.first_order.learner import LARGEST_ROW
-from regretless.learners.first_order.mirror_descent import MirrorLearner, Scheme
+from regretless.learners.first_order.mirror_learner import MirrorLearner, Scheme
 from regretless.learners.first_order.mirrors import Mirror
 from regretless.theory.domains import Domain, Octahedron, Simplex, SubSimplex
 

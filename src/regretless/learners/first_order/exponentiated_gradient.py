@@ -14,7 +14,7 @@ from regretless.core.rows import SparseRows, largest_entry
 from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LARGEST_MARGIN, LARGEST_ROW
-from regretless.learners.first_order.mirror_descent import MirrorLearner, Scheme, start_of
+from regretless.learners.first_order.mirror_learner import MirrorLearner, Scheme, start_of
 from regretless.learners.first_order.mirrors import Mirror
 from regretless.learners.first_order.schedules import GrowingTemperature, KnownHorizon, Schedule
 from regretless.theory.domains import Domain, Octahedron, Simplex
