@@ -16,12 +16,13 @@ underflows counts as 1e-300. `Mixture` also has priors and a constant share.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from regretless.core import state_checks
 from regretless.core.jit import inlined_kernel, kernel
-from regretless.core.scores import score_row
+from regretless.core.scores import N_SCORED, score_row
 from regretless.core.tally import ROWS, record
 from regretless.core.types import Array
 
@@ -37,6 +38,18 @@ class MixtureState(NamedTuple):
     scores: Array  # see core/scores.py
     bins: Array
     tally: Array
+
+
+def check_mixture(state: Any, rows: float) -> None:
+    """Raise an error for weights, losses and scores that no `rows` rows can produce."""
+    state_checks.log_weights("log_weight", state.log_weight, mixed=False)
+    state_checks.within("losses", state.losses, -state_checks.ROUNDING, math.inf)
+    most = rows + state_checks.ROUNDING
+    state_checks.require(state.scores[N_SCORED] == rows, "scores count other rows")
+    state_checks.within("scores", state.scores[1:], -state_checks.ROUNDING, 2.0 * most)
+    state_checks.whole("bins", state.bins[:, 0], rows)
+    state_checks.require(state.bins[:, 0].sum() == rows, "bins count other rows")
+    state_checks.within("bins", state.bins, -state_checks.ROUNDING, most)
 
 
 @kernel

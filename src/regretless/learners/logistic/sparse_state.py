@@ -13,10 +13,11 @@ import numpy as np
 
 from regretless.core import state_checks
 from regretless.core.errors import TooLarge
-from regretless.core.scores import N_SCORED, new_scores
+from regretless.core.scores import new_scores
 from regretless.core.tally import ROWS, TALLIES
 from regretless.core.types import Array
 from regretless.learners.logistic.hashing import LARGEST_ID, Ids
+from regretless.learners.logistic.mixing import check_mixture
 from regretless.learners.logistic.scaling import LARGEST
 from regretless.learners.logistic.sparse_members import (
     GRADIENT,
@@ -141,11 +142,4 @@ def check(state: SparseState, constants: SparseConstants) -> None:
     variance = state.table[:, :, VARIANCE:GRADIENT]
     state_checks.require(np.all((variance > 0.0) & (variance <= constants.variance)), "table, variances")
     state_checks.sums("slopes", state.slopes)
-    state_checks.log_weights("log_weight", state.log_weight, mixed=False)
-    state_checks.within("losses", state.losses, -state_checks.ROUNDING, math.inf)
-    most = rows + state_checks.ROUNDING
-    state_checks.require(state.scores[N_SCORED] == rows, "scores count other rows")
-    state_checks.within("scores", state.scores[1:], -state_checks.ROUNDING, 2.0 * most)
-    state_checks.whole("bins", state.bins[:, 0], rows)
-    state_checks.require(state.bins[:, 0].sum() == rows, "bins count other rows")
-    state_checks.within("bins", state.bins, -state_checks.ROUNDING, most)
+    check_mixture(state, rows)

@@ -10,12 +10,13 @@ import numpy as np
 
 from regretless.core import state_checks
 from regretless.core.errors import TooLarge
-from regretless.core.scores import N_SCORED, new_scores
+from regretless.core.scores import new_scores
 from regretless.core.tally import ROWS, TALLIES
 from regretless.core.types import Array
 from regretless.learners.logistic import newton
 from regretless.learners.logistic.adagrad import GRADIENTS, SQUARES, WEIGHTS
 from regretless.learners.logistic.members import Members
+from regretless.learners.logistic.mixing import check_mixture
 from regretless.learners.logistic.scaling import COUNT, LARGEST, LOW, MOMENTS, rescale
 from regretless.learners.second_order.rounding import ROOT, SUMS, check_matrix
 
@@ -142,14 +143,7 @@ def check(state: LogisticState, members: Members) -> None:
         state_checks.sums(name, getattr(state, name))
     state_checks.within("tables, squares", state.tables[:, SQUARES], 0.0, math.inf)
     state_checks.within("counts", state.counts, 0.0, state_checks.LARGEST)
-    state_checks.log_weights("log_weight", state.log_weight, mixed=False)
-    state_checks.within("losses", state.losses, -state_checks.ROUNDING, math.inf)
-    most = rows + state_checks.ROUNDING
-    state_checks.require(state.scores[N_SCORED] == rows, "scores count other rows")
-    state_checks.within("scores", state.scores[1:], -state_checks.ROUNDING, 2.0 * most)
-    state_checks.whole("bins", state.bins[:, 0], rows)
-    state_checks.require(state.bins[:, 0].sum() == rows, "bins count other rows")
-    state_checks.within("bins", state.bins, -state_checks.ROUNDING, most)
+    check_mixture(state, rows)
 
 
 # ---------------------------------------------------------------------- growth
