@@ -58,7 +58,7 @@ from regretless import (
 from regretless.core.learner import OnlineLearner
 from regretless.learners.first_order.learner import LinearLearner
 from regretless.learners.first_order.schedules import AdaGrad, InverseRootStep, InverseTimeStep
-from regretless.learners.second_order.mixable import SquaredLoss
+from regretless.learners.second_order.mixable import MixableLoss, SquaredLoss
 from regretless.learners.second_order.rounding import ROOT, covariance
 from regretless.theory.domains import Ball, Box, Octahedron, Simplex, WholeSpace
 
@@ -262,8 +262,8 @@ class Entry:
 
     @property
     def largest_target(self) -> float:
-        if isinstance(self.learner, GeneralGAF):
-            return self.learner.loss.target_bound  # type: ignore[union-attr]
+        if isinstance(given := getattr(self.learner, "loss", None), MixableLoss):
+            return given.target_bound
         largest = 1e70 if self.first_order else 1e150
         if self.loss == "squared" and hasattr(self.learner, "scale"):
             return min(largest, self.learner.scale * getattr(self.learner, self.bounds_entries))

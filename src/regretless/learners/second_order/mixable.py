@@ -67,6 +67,7 @@ class MixableLoss(ABC):
     """
 
     name: ClassVar[str] = "user's"
+    target_bound: float = math.inf  # of the targets
 
     @abstractmethod
     def value(self, z: Array, y: Array) -> float:
@@ -100,8 +101,21 @@ class MixableLoss(ABC):
         """A forecast that satisfies (A1) for scores distributed as N(mean, covariance)."""
         return mean
 
-    def check_targets(self, Y: Array) -> None:  # noqa: B027 (a loss may accept all targets)
-        """Raise `BadRow` for targets (n, m) outside the loss's range."""
+    def target_sizes(self, Y: Array) -> Array:
+        """The sizes of targets (n, m), which `target_bound` limits."""
+        sizes: Array = np.linalg.norm(Y, axis=1)
+        return sizes
+
+    def check_targets(self, Y: Array) -> None:
+        """Raise `BadRow` for the first target outside the loss's range."""
+        beyond = self.target_sizes(Y) > self.target_bound * (1 + 1e-12)
+        if beyond.any():
+            i = int(np.argmax(beyond))
+            y = Y[i] if Y.shape[1] > 1 else Y[i, 0]
+            raise BadRow(
+                f"row {i}: y = {y} is beyond target_bound={self.target_bound:.6g} of the loss: raise it, or scale the "
+                "targets."
+            )
 
     def numbers(self) -> Array | None:
         """The numbers of a loss of this module, whose functions are compiled; None for other losses."""
@@ -171,10 +185,6 @@ class SquaredLoss(CompiledLoss):
         """2."""
         return 2.0
 
-    def check_targets(self, Y: Array) -> None:
-        """Refuse targets of a larger norm."""
-        _require_within(Y, np.linalg.norm(Y, axis=1), self.target_bound)
-
     def _numbers(self) -> Array:
         return np.array([SQUARED, self.target_bound, 1.0])
 
@@ -217,9 +227,10 @@ class LogCoshLoss(CompiledLoss):
         """1."""
         return 1.0
 
-    def check_targets(self, Y: Array) -> None:
-        """Refuse targets outside [-Y, Y]."""
-        _require_within(Y, np.abs(Y).max(axis=1), self.target_bound)
+    def target_sizes(self, Y: Array) -> Array:
+        """The largest entry of each target."""
+        sizes: Array = np.abs(Y).max(axis=1)
+        return sizes
 
     def _numbers(self) -> Array:
         return np.array([LOG_COSH, self.target_bound, self.scale])
@@ -284,17 +295,6 @@ class SoftmaxLoss(Recipe, MixableLoss):
 
 def _vectors(z: Any, y: Any) -> tuple[Array, Array]:
     return np.atleast_1d(np.array(z, dtype=np.float64)), np.atleast_1d(np.array(y, dtype=np.float64))
-
-
-def _require_within(Y: Array, sizes: Array, bound: float) -> None:
-    """Raise `BadRow` for the first row whose target is too large."""
-    beyond = sizes > bound * (1 + 1e-12)
-    if beyond.any():
-        i = int(np.argmax(beyond))
-        y = Y[i] if Y.shape[1] > 1 else Y[i, 0]
-        raise BadRow(
-            f"row {i}: y = {y} is beyond target_bound={bound:.6g} of the loss: raise it, or scale the targets."
-        )
 
 
 @kernel
