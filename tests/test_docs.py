@@ -51,6 +51,13 @@ def test_pages_without_code():
     )  # none is missed for how it is indented
 
 
+def test_errata_name_code_that_exists():
+    named = re.findall(r"`((?:learners|theory)/[\w/]+\.py)`,\s+`(\w+)`", Path("docs/errata.md").read_text())
+    assert len(named) > 15
+    for file, name in named:
+        assert re.search(rf"\b{name}\b", (Path("src/regretless") / file).read_text()), (file, name)
+
+
 @pytest.mark.parametrize("page", WRITTEN, ids=str)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):

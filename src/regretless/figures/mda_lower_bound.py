@@ -40,8 +40,8 @@ def compute(settings: Settings, seed: int, work: Work) -> Table:
     rows: list[tuple[Any, ...]] = []
     for varied, M, t in cells:
         risks = np.array([[next(found) for _ in range(settings.runs)] for _ in settings.edges]).mean(axis=1)
-        size = {"n_functions": M, "radius": 1.0, "gradient_bound": 1.0}
-        ends = bounds.aggregation_lower_bound(t - 1, **size), bounds.aggregation_excess_risk(t, **size)  # type: ignore[arg-type]
+        size: dict[str, Any] = {"n_functions": M, "radius": 1.0, "gradient_bound": 1.0}
+        ends = bounds.aggregation_lower_bound(t - 1, **size), bounds.aggregation_excess_risk(t, **size)
         for i, method in enumerate((MDA, BAYES)):
             worst = int(risks[:, i].argmax())
             rows.append((varied, method, M, t, settings.edges[worst], float(risks[worst, i]), *ends))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -195,7 +195,6 @@ class LinearLearner(ScoringLearner):
 
     takes_sparse = True
     _one_step = True
-    _bounded: ClassVar[bool] = True  # whether the weights stay in a bounded set
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, LARGEST_ROW

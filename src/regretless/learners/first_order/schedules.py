@@ -131,8 +131,8 @@ class Schedule(Recipe, ABC):
 
     @property
     @abstractmethod
-    def number(self) -> float:
-        """The number that the kernels read."""
+    def number(self) -> Any:
+        """The number that the kernels read, or a table with one per row."""
 
     def step(self, t: int) -> float:
         """gamma_t, for t = 1, 2, ..."""
@@ -436,7 +436,7 @@ class Sequence(Schedule):
             object.__setattr__(self, name, tuple(numbers.tolist()))
 
     @property
-    def number(self) -> Table:  # type: ignore[override]
+    def number(self) -> Table:
         """The table, as long as the arrays, or for the first rounds."""
         lengths = [len(each) for each in (self.steps, self.temperatures) if isinstance(each, tuple)]
         return self.table(min(lengths, default=FIRST_ROWS))

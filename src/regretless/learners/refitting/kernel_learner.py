@@ -175,7 +175,7 @@ class KernelClassifier(SurrogateClassifier):
     def _limits(self) -> tuple[float, float]:
         return math.inf, validate.reach(1.0)  # of the rows; `_check_rows` is about phi
 
-    def _check_rows(self, X: Array, weight: Array) -> None:  # type: ignore[override]
+    def _check_rows(self, X: Any, weight: Array) -> None:
         super()._check_rows(X, weight)
         c = self._constants
         squares = self._approximation.kernel.squares(X)
