@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,14 @@ import pytest
 
 from regretless import BadRow
 from regretless.core.labels import Labels
-from regretless.learners.logistic.slots import Slots, first_labels, require_few, slot_of_class
+from regretless.learners.logistic.slots import Slots, first_labels, require_few
 
 
 def open_slots(*labels: Any) -> Slots:
     """Slots of labels that appeared in this order."""
     slots = Slots(Labels(np.empty(0)), np.full(max(2, len(labels)), -1.0), is_open=True)
     for label in labels:
-        slots = slots._replace(labels=slots.with_label(label))
+        slots = replace(slots, labels=slots.with_label(label))
     return slots
 
 
@@ -37,7 +38,7 @@ def test_labels_get_slots_in_the_order_of_appearance() -> None:
     slots = open_slots("m", "z", "a")
     assert slots.labels.classes.tolist() == ["a", "m", "z"]
     assert slots.places.tolist() == [1.0, 2.0, 0.0]
-    assert slots.by_class().tolist() == slot_of_class(slots.places, 3).tolist() == [2, 0, 1]
+    assert slots.by_class.tolist() == [2, 0, 1]
     assert slots.taken == 3
     mixed = open_slots("m", 3)  # labels that have no order stay as they came
     assert mixed.labels.classes.tolist() == ["m", 3]
@@ -100,6 +101,6 @@ def test_places_that_cannot_be() -> None:
     slots = open_slots("m", "z", "a")
     for places in ([0.0, 0.0, 1.0], [0.0, 1.0, 7.0], [0.0, 1.0, -1.0], [0.0, 1.0, 2.0, 3.0]):
         with pytest.raises(ValueError, match="slots are not the places of 3 classes"):
-            slots._replace(places=np.array(places)).check()
+            replace(slots, places=np.array(places)).check()
     with pytest.raises(ValueError, match="one is not in the state"):
         Slots(Labels(np.arange(2)), np.array([0.0, 1.0, -1.0]), is_open=False).check()

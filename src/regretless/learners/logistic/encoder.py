@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -142,6 +142,7 @@ class Encoder:
     missing_is_error: bool
     skips_bad_rows: bool
     max_categories: int
+    extent: ClassVar[int] = 0  # an encoder never changes
 
     @classmethod
     def start(cls, estimator: Any, settings: Settings, kind: str = NUMBER) -> Self:
@@ -236,7 +237,7 @@ class Encoder:
     def _known_values(self, x: dict[Any, Any]) -> Array | None:
         """The encoded values of a dictionary with numbers and known categories; None if it has anything else."""
         schema = self.schema
-        if tuple(x) != self.names or UNKNOWN in schema.kinds:
+        if tuple(x) != self.names or schema.has_unknown:
             return None
         values = list(x.values())
         numbers = values if schema.is_numeric else [values[j] for j in schema.number_columns]

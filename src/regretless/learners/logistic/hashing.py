@@ -6,6 +6,7 @@ and plain Python agree.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -122,6 +123,7 @@ class Index:
                 self._fill()
 
 
+@lru_cache(maxsize=4096, typed=True)  # a name never seen is asked for again when its row is learned
 def id_of(*parts: Any) -> int:
     """The id of a name, or of a name and a text: 61 bits of a digest. Equal values of different types differ."""
     digest = blake2b(digest_size=8)

@@ -19,7 +19,7 @@ from regretless.learners.logistic.mixing import reserve, write_forecasts
 from regretless.learners.logistic.schema import Schema
 from regretless.learners.logistic.segments import Part, Segment
 from regretless.learners.logistic.settings import Settings
-from regretless.learners.logistic.slots import Slots, slot_of_class
+from regretless.learners.logistic.slots import Slots
 from regretless.learners.logistic.sparse_game import meet_class, play
 from regretless.learners.logistic.sparse_rows import SparseEncoder
 
@@ -33,7 +33,9 @@ class GrowingClassifier(OnlineClassifier):
     _settings: Settings
     _encoder: Any
     _open: bool  # whether labels never seen may come
-    _learned = ("_settings", "_encoder", "_open")
+    _slots_so_far: Slots | None = None
+    _last_row: tuple[Any, int, list[Any], Any] | None = None  # encoder, its extent, items of a dictionary, encoded row
+    _learned = ("_settings", "_encoder", "_open", "_slots_so_far", "_last_row")
     reads_tables = True
     fewest_classes = 0
 
@@ -44,10 +46,13 @@ class GrowingClassifier(OnlineClassifier):
 
     @property
     def _slots(self) -> Slots:
-        return Slots(self._labels, self.state_.slots, self._open)
+        slots, labels, places = self._slots_so_far, self._labels, self.state_.slots
+        if slots is None or slots.labels is not labels or slots.places is not places:
+            self._slots_so_far = slots = Slots(labels, places, self._open)
+        return slots
 
     def _slot_of_class(self) -> np.ndarray:
-        return slot_of_class(self.state_.slots, self.classes_.size)
+        return self._slots.by_class
 
     def _learn_segment(self, segment: Segment, part: Part, out: Array) -> Iterator[int]:
         """Learn a segment; `out` gets the log probabilities, one column per slot, unless it has no rows.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -299,7 +300,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         for begin in range(0, len(block), at_once):
             some = slice(begin, min(begin + at_once, len(block)))
             self._forecast(block.rows(some, self._encoder.schema), said[some])
-        return said.take(self._slot_of_class(), axis=1)
+        return self._slots.to_classes(said)
 
     def _require_class(self) -> None:
         if "state_" not in self.__dict__:  # check_is_fitted takes as long as the forecast
@@ -315,12 +316,32 @@ class OnlineLogisticRegression(GrowingClassifier):
     @alone
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row: an array, or a dictionary of names and values."""
-        row = self._encoder.encode_one(x) if classes is None and "state_" in self.__dict__ else None
+        row = self._encode_one(x) if classes is None and "state_" in self.__dict__ else None
         target = None if row is None else self._slots.one_hot(y)
         if target is not None and self._learn_known(row, target):
             return
         with uninterrupted():
-            self._learn_unusual(x, y, classes)
+            if target is not None:  # only its columns are new
+                self._run_slots(row, target, ONE, np.empty(target.shape), self._reserves)
+            else:
+                self._learn_unusual(x, y, classes)
+
+    def _encode_one(self, x: Any) -> Any:
+        """x as a block of one row, or None if it is unusual.
+
+        The row that is learned is usually the one that was forecast last, so the last dictionary is remembered.
+        """
+        encoder = self._encoder
+        if type(x) is not dict:
+            return encoder.encode_one(x)
+        items, last = [*x.items()], self._last_row
+        with suppress(TypeError, ValueError):  # a value that cannot be compared, such as an array
+            if last is not None and last[0] is encoder and last[1] == encoder.extent and last[2] == items:
+                return last[3]
+        row = encoder.encode_one(x)
+        if row is not None:
+            self._last_row = encoder, encoder.extent, items, row
+        return row
 
     def _learn_known(self, row: Any, target: Array) -> bool:
         """Learn a row by one compiled call, which Ctrl-C cannot divide; False if it would add a column."""
@@ -340,13 +361,13 @@ class OnlineLogisticRegression(GrowingClassifier):
             self.bad_rows_ += 1
 
     def _forecast_of_one(self, x: Any) -> Array:
-        row = self._encoder.encode_one(x) if "state_" in self.__dict__ else None
+        row = self._encode_one(x) if "state_" in self.__dict__ else None
         if row is None:
             return self._forecasts(as_rows(self, x))
         self._require_class()
         said = np.empty((1, self.state_.slots.size))
         self._forecast(row, said)
-        return said.take(self._slot_of_class(), axis=1)
+        return self._slots.to_classes(said)
 
     # ------------------------------------------------------------------ regret
 

@@ -49,11 +49,13 @@ class Schema:
     levels: tuple[Level, ...] = ()
     indicators: bool = False
     rare: frozenset[tuple[int, Any]] = frozenset()  # categories without a table column, with their input column
+    has_unknown: bool = field(init=False, repr=False, compare=False)  # columns without a value so far
     is_numeric: bool = field(init=False, repr=False, compare=False)  # numbers in input order, and indicators
     is_identity: bool = field(init=False, repr=False, compare=False)  # numbers alone: the table is the input
 
     def __post_init__(self) -> None:
-        numbers = CATEGORY not in self.kinds and UNKNOWN not in self.kinds
+        object.__setattr__(self, "has_unknown", UNKNOWN in self.kinds)
+        numbers = CATEGORY not in self.kinds and not self.has_unknown
         object.__setattr__(self, "is_numeric", numbers and all(level.what == MISSING for level in self.levels))
         object.__setattr__(self, "is_identity", numbers and not self.levels)
 

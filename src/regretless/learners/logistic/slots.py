@@ -9,7 +9,8 @@ closed: slots and classes are in the same order and any other label is an error.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -41,8 +42,12 @@ class Targets:
         return found
 
 
-class Slots(NamedTuple):
-    """The classes so far, the slot of each, and whether others may come. `places` is `state_.slots`."""
+@dataclass(frozen=True)
+class Slots:
+    """The classes so far, the slot of each, and whether others may come. `places` is `state_.slots`.
+
+    What one-row calls need is computed once: a new label makes new `labels`, and so another object of this class.
+    """
 
     labels: Labels
     places: Array
@@ -53,19 +58,31 @@ class Slots(NamedTuple):
         """The number of slots that have a class."""
         return int(self.labels.classes.size)
 
+    @cached_property
     def by_class(self) -> np.ndarray:
         """The slot of each class, in the order of `classes_`."""
-        return slot_of_class(self.places, self.labels.classes.size)
+        return self.places[: self.taken].argsort()
+
+    @cached_property
+    def are_in_order(self) -> bool:
+        """Whether slots and classes are in the same order, and every slot has a class."""
+        return np.array_equal(self.places, np.arange(self.taken))
+
+    @cached_property
+    def _target_of(self) -> dict[Any, Array]:
+        K = self.places.size
+        return {label: np.eye(1, K, int(self.by_class[k])) for label, k in self.labels.code.items()}
 
     def one_hot(self, label: Any) -> Array | None:
         """The label of one row as a block of label probabilities; None for a label never seen or for soft labels."""
         try:
-            k = self.labels.code[label]
-        except (KeyError, TypeError):
+            return self._target_of.get(label)
+        except TypeError:
             return None
-        found = np.zeros((1, self.places.size))
-        found[0, self.places.tolist().index(k)] = 1.0
-        return found
+
+    def to_classes(self, said: Array) -> Array:
+        """Forecasts with one column per slot, in the order of `classes_`."""
+        return said if self.are_in_order else said.take(self.by_class, axis=1)
 
     def read(self, y: Any, weight: Array) -> Targets:
         """The labels of a block, where each may be that of a new class if the set of classes is open."""
@@ -82,7 +99,7 @@ class Slots(NamedTuple):
         codes, foreign = self.labels.codes(labels) if self.taken else (None, np.ones(labels.size, dtype=bool))
         slots = np.full(labels.size, -1, dtype=np.intp)
         if codes is not None:
-            slots[~foreign] = self.by_class()[codes[~foreign]]
+            slots[~foreign] = self.by_class[codes[~foreign]]
         wrong = np.zeros(labels.size, dtype=bool)
         for i in np.flatnonzero(foreign & (weight > 0.0)).tolist():
             wrong[i] = not self.is_open or is_missing(labels[i])
@@ -137,11 +154,6 @@ class Slots(NamedTuple):
             f"slots are not the places of {taken.size} classes",
         )
         require(self.is_open or self.taken == self.places.size, "classes were declared, and one is not in the state")
-
-
-def slot_of_class(places: Array, n_classes: int) -> np.ndarray:
-    """The slot of each class, in the order of `classes_`, from `state_.slots`."""
-    return places[:n_classes].argsort()
 
 
 def first_labels(y: Any, declared: Any) -> tuple[Labels, bool]:

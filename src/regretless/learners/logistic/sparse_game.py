@@ -76,11 +76,10 @@ def play_known(
 
 def foresee(state: SparseState, index: Index, rows: Entries, constants: SparseConstants, out: Array) -> None:
     """Forecast rows; nothing changes."""
-    found = tuple(state)
+    found, known = tuple(state), (index.buckets, index.columns)
     if not state.table.flags.writeable:  # joblib has mapped the state into memory, read-only
-        found = tuple(array.copy() for array in found)
-    slots = index.find(rows.indptr, rows.columns)
-    forecast(found, (rows.indptr, slots, rows.data), constants.intercept, out)
+        found, known = tuple(array.copy() for array in found), (index.buckets.copy(), index.columns.copy())
+    forecast(found, known, (rows.indptr, rows.columns, rows.data), constants.intercept, out)
 
 
 def rescaled_rows(state: SparseState, index: Index, rows: Entries, constants: SparseConstants) -> Any:
@@ -164,10 +163,21 @@ def run_known(
 
 
 @kernel
-def forecast(state: tuple[Any, ...], entries: tuple[Ids, Ids, Array], intercept: float, out: Array) -> None:
+def forecast(
+    state: tuple[Any, ...],
+    known: tuple[Buckets, Ids],
+    rows: tuple[Ids, Ids, Array],
+    intercept: float,
+    out: Array,
+) -> None:
     """What `run` forecasts for rows of weight 0. No array of the state is written."""
     s = SparseState(*state)
     n, K = out.shape
+    indptr, columns, data = rows
+    slots = np.empty(columns.size, np.int64)
+    for i in range(columns.size):
+        slots[i] = known[0][bucket_of(known[0], known[1], columns[i])]
+    entries = indptr, slots, data
     logits = np.empty((N, n, K))
     row = new_row(longest(entries[0]), 1 if K == 2 else K)
     for t in range(n):

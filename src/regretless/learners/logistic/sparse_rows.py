@@ -33,7 +33,7 @@ from regretless.learners.logistic.tables import NUMBERS, frame_columns
 
 MANY_COLUMNS = 1000  # a CSR matrix with more is wide, and so are dictionaries with more names in the first call
 MOST_COLUMNS = 1 << 60  # ids of missing values and pairs are above
-MOST_FORMS = 256  # lists of names that are remembered
+ONE_COLUMN = {int}  # the type of what is known of names that hold numbers
 UNLEARNED = "Nothing was learned from this call."
 
 
@@ -52,6 +52,16 @@ class Fault(NamedTuple):
     row: int
     column: str
     what: str
+
+
+class NamedRow(NamedTuple):
+    """The entries of a dictionary."""
+
+    names: list[Any]
+    columns: list[int]
+    data: list[float]
+    new: dict[Any, Any]  # names that were not known: as in `SparseEncoder.known`
+    fault: tuple[str, str] | None  # the name of the first value that cannot be learned from, and what is wrong
 
 
 @dataclass(frozen=True)
@@ -183,8 +193,6 @@ class SparseEncoder:
     expected: int = 0  # the columns that a file has: those of the index before it is read
     # names that hold numbers -> their column; names that hold text -> the columns of their texts
     known: dict[Any, Any] = field(default_factory=dict, repr=False)
-    # the names of rows of numbers alone -> their `indptr` and columns
-    forms: dict[tuple[Any, ...], tuple[Ids, Ids]] = field(default_factory=dict, repr=False)
     schema: ClassVar[Schema] = Schema(())
     width: ClassVar[int] = 0
 
@@ -268,65 +276,81 @@ class SparseEncoder:
         ends, faults = [0], []
         fresh: dict[Any, Any] = {}  # names that appear in these rows, as in `known`
         for t, row in enumerate(rows):
-            new: dict[Any, Any] = {}
-            found, fault = self._values(row, fresh, new, bool(learns[t]))
-            if fault is not None:
-                faults.append(Fault(t, *fault))
+            found = self._read(row, fresh)
+            if found.fault is not None:
+                faults.append(Fault(t, *found.fault))
             elif learns[t]:
-                fresh |= new
-                found += [(name, id_of(name, None, "text"), 0.0) for name in new if isinstance(new[name], dict)]
-            columns += [column for _, column, _ in found]
-            data += [value for _, _, value in found]
+                fresh |= found.new
+            columns += found.columns
+            data += found.data
             if isinstance(self.interactions, list):
-                fields += [id_of(name) for name, _, _ in found]
+                fields += [id_of(name) for name in found.names]
             ends.append(len(columns))
         entries = Entries(np.array(ends), np.array(columns, dtype=np.int64), np.array(data, dtype=np.float64))
         return entries, np.array(fields, dtype=np.int64), faults
 
-    def _values(
-        self, row: dict[Any, Any], fresh: dict[Any, Any], new: dict[Any, Any], learns: bool
-    ) -> tuple[list[tuple[Any, int, float]], tuple[str, str] | None]:
-        """Name, column and value of every entry, and the first fault. Names never seen are added to `new`.
-
-        Only rows that may be learned are remembered in `known`, so that forecasts do not use up memory.
-        """
-        found: list[tuple[Any, int, float]] = []
+    def _read(self, row: dict[Any, Any], fresh: dict[Any, Any]) -> NamedRow:
+        """The entries of a dictionary, whether it is learned or not."""
+        known, found = self.known, NamedRow([], [], [], {}, None)
+        names, columns, data, new, _ = found
         fault = None
         for name, value in row.items():
-            if is_missing(value):
-                if self.missing == "error":
-                    fault = fault or (repr(name), "Input contains NaN, a missing value.")
-                elif self.missing == "indicator":
-                    found.append((name, id_of(name, None, "missing"), 1.0))
-                continue
-            kind = self._kind(name, fresh)
-            if isinstance(value, str):
-                if type(kind) is int:
-                    fault = fault or (repr(name), f"{value!r} is text, and this column held numbers before.")
-                    continue
-                if kind is None:
-                    kind = new[name] = {}
-                column = kind.get(value)
-                if column is None:
-                    column = id_of(name, value)
-                    if learns:
-                        kind[value] = column
-                found.append((name, column, 1.0))
-                continue
-            try:
-                number = as_number(value)
-            except (TypeError, ValueError, OverflowError):
-                fault = fault or (repr(name), f"{value!r:.80} is neither a number nor text.")
-                continue
-            if isinstance(kind, dict):
-                fault = fault or (repr(name), f"{value!r} is a number, and this column held text before.")
-            elif not abs(number) <= LARGEST:
-                fault = fault or (repr(name), _complaint(number))
+            kind, of = known.get(name), type(value)
+            if type(kind) is int and of in NUMBERS and -LARGEST <= value <= LARGEST:
+                column, number = kind, float(value)
+            elif type(kind) is dict and of is str and value in kind:
+                column, number = kind[value], 1.0
             else:
-                if kind is None:
-                    kind = new[name] = id_of(name)
-                found.append((name, kind, number))
-        return found, fault
+                entry = self._unusual(name, value, fresh, new)
+                if type(entry) is str:
+                    fault = fault or (repr(name), entry)
+                if type(entry) is not tuple:
+                    continue
+                column, number = entry
+            names.append(name)
+            columns.append(column)
+            data.append(number)
+        for name, kind in new.items():
+            if type(kind) is dict:  # remembers that the name holds text
+                names.append(name)
+                columns.append(id_of(name, None, "text"))
+                data.append(0.0)
+        return found._replace(fault=fault)
+
+    def _unusual(
+        self, name: Any, value: Any, fresh: dict[Any, Any], new: dict[Any, Any]
+    ) -> tuple[int, float] | str | None:
+        """The column and value of an entry; what is wrong with it; or None if it is missing and leaves no entry.
+
+        Names never seen are added to `new`. Only what was learned is remembered, so that forecasts use no memory.
+        """
+        if is_missing(value):
+            if self.missing == "error":
+                return "Input contains NaN, a missing value."
+            return (id_of(name, None, "missing"), 1.0) if self.missing == "indicator" else None
+        kind = self._kind(name, fresh)
+        if isinstance(value, str):
+            if type(kind) is int:
+                return f"{value!r} is text, and this column held numbers before."
+            if kind is None:
+                kind = new[name] = {}
+            column = kind.get(value)
+            if column is None:
+                column = id_of(name, value)
+                if column in self.index:
+                    kind[value] = column
+            return column, 1.0
+        try:
+            number = as_number(value)
+        except (TypeError, ValueError, OverflowError):
+            return f"{value!r:.80} is neither a number nor text."
+        if isinstance(kind, dict):
+            return f"{value!r} is a number, and this column held text before."
+        if not abs(number) <= LARGEST:
+            return _complaint(number)
+        if kind is None:
+            kind = new[name] = id_of(name)
+        return kind, number
 
     def _kind(self, name: Any, fresh: dict[Any, Any]) -> Any:
         """What a name holds: its column for numbers, the columns of its texts, or None if no value was learned."""
@@ -343,41 +367,35 @@ class SparseEncoder:
 
     # ------------------------------------------------------------------ one row
 
+    @property
+    def extent(self) -> int:
+        """A number that changes whenever a name may mean something new."""
+        return self.index.n
+
     def encode_one(self, x: Any) -> Entries | None:
-        """x as a block of one row, if it is a dictionary of known names; None: `encode` deals with it."""
+        """x as a block of one row, if it is a good dictionary; None: `encode` deals with it."""
         if type(x) is not dict or self.interactions is not None or not self.named:
             return None
+        columns: list[Any] = [*map(self.known.get, x)]
+        values = [*x.values()]
         try:
-            form = self.forms.get(names := tuple(x))
-            if form is None:
-                found, form = self._known_values(x)
-                if all(type(self.known[name]) is int for name in names) and len(self.forms) < MOST_FORMS:
-                    self.forms[names] = form
-            elif {*map(type, values := list(x.values()))} <= NUMBERS:
-                found = np.array(values, dtype=np.float64)
-            else:
+            if not {*map(type, columns)} <= ONE_COLUMN:  # some names are new, or hold text
+                pairs = [
+                    (kind, value) if type(kind) is int else (kind[value], 1.0)
+                    for kind, value in zip(columns, values, strict=True)
+                ]
+                columns, values = [column for column, _ in pairs], [value for _, value in pairs]
+            if not {*map(type, values)} <= NUMBERS:
+                raise TypeError
+            data = np.array(values, dtype=np.float64)
+        except (KeyError, TypeError, OverflowError):  # something is new, missing, or wrong
+            found = self._read(x, {})
+            if found.fault is not None:
                 return None
-        except (KeyError, TypeError, ValueError, OverflowError):
+            columns, data = found.columns, np.array(found.data, dtype=np.float64)
+        if not largest_square(data[None]) <= LARGEST**2:
             return None
-        if not largest_square(found[None]) <= LARGEST**2:
-            return None
-        return Entries(form[0], form[1], found)
-
-    def _known_values(self, x: dict[Any, Any]) -> tuple[Array, tuple[Ids, Ids]]:
-        """The values of a dictionary of known names and texts, and `indptr` and columns; an error if it has others."""
-        known, columns, data = self.known, [], []
-        for name, value in x.items():
-            kind = known[name]
-            if type(kind) is int:
-                if type(value) not in NUMBERS:
-                    raise TypeError
-                columns.append(kind)
-                data.append(value)
-            else:
-                columns.append(kind[value])
-                data.append(1.0)
-        found = np.array(data, dtype=np.float64)
-        return found, (np.array([0, len(columns)]), np.array(columns, dtype=np.int64))
+        return Entries(np.array([0, data.size]), np.array(columns, dtype=np.int64), data)
 
     # ------------------------------------------------------------------ interactions
 

@@ -157,7 +157,10 @@ def in_four(P: Array, n_rows: int) -> Four:
     """
     d = P.shape[0]
     pays = LEAST_IN_FOUR <= d <= MOST_IN_FOUR and n_rows >= LEAST_ROWS_IN_FOUR
-    quarter = d // 4 if pays else 0
+    if not pays:
+        none = np.empty((0, d), P.dtype)
+        return none, none, none, none
+    quarter = d // 4
     A, B = np.empty((quarter, d), P.dtype), np.empty((quarter, d), P.dtype)
     C, D = np.empty((quarter, d), P.dtype), np.empty((quarter, d), P.dtype)
     for h in range(quarter):
