@@ -373,3 +373,62 @@ def test_svmlight_and_vw_files_stay_sparse(tmp_path: Path) -> None:
             learner.partial_fit(block.X, block.y)
         assert learner._is_sparse
         assert 200 < learner.state_.columns.size <= 301
+
+
+# ---------------------------------------------------------------------- one dictionary at a time
+
+
+def growing_rows(n: int = 120, seed: int = 3) -> tuple[list[dict[Any, Any]], list[int]]:
+    """Rows with numbers, text and missing values, whose names and texts appear over time."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for t in range(n):
+        words = {f"w{j}": float(rng.integers(1, 4)) for j in rng.integers(0, 4 + t, size=5)}
+        text: dict[Any, Any] = {"shop": f"s{rng.integers(0, 3 + t // 4)}", "note": None if rng.random() < 0.1 else "n"}
+        rows.append(words | text | {t // 50: True})
+    return rows, rng.integers(0, 2, size=n).tolist()
+
+
+@pytest.mark.parametrize("sparse_rows", [True, False])
+def test_forecast_and_learn_one_dictionary_at_a_time(sparse_rows: bool) -> None:
+    rows, y = growing_rows()
+    if not sparse_rows:
+        rows = [{"shop": row["shop"], "note": row["note"], "first": next(iter(row.values()))} for row in rows]
+    block = OnlineLogisticRegression(classes=[0, 1], sparse=sparse_rows)
+    said = block.predict_then_learn(rows, y)
+    one = OnlineLogisticRegression(classes=[0, 1], sparse=sparse_rows)
+    for t, (row, label) in enumerate(zip(rows, y, strict=True)):
+        if t:
+            found = one.predict_proba_one(row)
+            if sparse_rows:  # others give a new category its column before its row is forecast
+                assert np.allclose(found, said[t], rtol=0, atol=1e-15)
+            one.predict_proba_one(rows[t - 1])  # the last forecast need not be of the row that is learned
+        one.learn_one(row, label)
+    assert_same(one, block)
+
+
+def test_a_dictionary_changed_after_its_forecast_is_read_again() -> None:
+    rows, y = growing_rows()
+    first, second = (OnlineLogisticRegression(classes=[0, 1], sparse=True).partial_fit(rows, y) for _ in range(2))
+    row = dict(rows[5])
+    first.predict_proba_one(row)
+    row["w0"] = row.get("w0", 0.0) + 1.0
+    first.learn_one(row, 1)
+    second.learn_one(dict(row), 1)
+    assert_same(first, second)
+    first.predict_proba_one(row)
+    row["w0"] = np.ones(3)  # cannot be compared with the last row
+    with pytest.raises(BadRow, match="'w0'"):
+        first.learn_one(row, 1)
+    assert_same(first, second)
+
+
+def test_a_forecast_does_not_tell_what_a_name_holds() -> None:
+    rows, y = growing_rows()
+    learner = OnlineLogisticRegression(classes=[0, 1], sparse=True).partial_fit(rows, y)
+    learner.predict_proba_one({"new": "text"})
+    learner.learn_one({"new": 2.0}, 1)
+    with pytest.raises(BadRow, match="'text' is text, and this column held numbers before"):
+        learner.learn_one({"new": "text"}, 1)
+    with pytest.raises(BadRow, match="'text' is text, and this column held numbers before"):
+        learner.predict_proba_one({"new": "text"})

@@ -102,3 +102,15 @@ def test_soft_labels_and_views_go_the_long_way():
     other.learn_one(X[1], "yes")
     for ours, theirs in zip(learner.state_, other.state_, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_rows_of_any_memory_layout_are_the_same_row():
+    X = np.random.default_rng(0).normal(size=(30, 6))
+    y = np.arange(30) % 2
+    by_column = np.asfortranarray(X)
+    one, other = OnlineLogisticRegression(classes=[0, 1]), OnlineLogisticRegression(classes=[0, 1])
+    for t in range(30):
+        one.learn_one(X[t], y[t])
+        assert not by_column[t].flags.c_contiguous
+        other.learn_one(by_column[t], y[t])
+        assert np.array_equal(one.predict_proba_one(by_column[t]), other.predict_proba_one(X[t]))

@@ -24,6 +24,19 @@ from regretless.learners.logistic.sparse_game import meet_class, play
 from regretless.learners.logistic.sparse_rows import SparseEncoder
 
 
+class Recent:
+    """What one-row calls reuse from earlier ones. It is no part of the learner: copies and files start without it."""
+
+    __slots__ = ("row", "slots")
+
+    def __init__(self) -> None:
+        self.slots: Slots | None = None
+        self.row: tuple[Any, int, list[Any], Any] | None = None  # encoder, its extent, a dictionary's items, encoded
+
+    def __reduce__(self) -> tuple[type[Recent], tuple[()]]:
+        return type(self), ()
+
+
 class GrowingClassifier(OnlineClassifier):
     """A classifier whose state gets columns and classes at the rows in which they appear."""
 
@@ -33,9 +46,8 @@ class GrowingClassifier(OnlineClassifier):
     _settings: Settings
     _encoder: Any
     _open: bool  # whether labels never seen may come
-    _slots_so_far: Slots | None = None
-    _last_row: tuple[Any, int, list[Any], Any] | None = None  # encoder, its extent, items of a dictionary, encoded row
-    _learned = ("_settings", "_encoder", "_open", "_slots_so_far", "_last_row")
+    _recent: Recent
+    _learned = ("_settings", "_encoder", "_open", "_recent")
     reads_tables = True
     fewest_classes = 0
 
@@ -46,9 +58,9 @@ class GrowingClassifier(OnlineClassifier):
 
     @property
     def _slots(self) -> Slots:
-        slots, labels, places = self._slots_so_far, self._labels, self.state_.slots
+        slots, labels, places = self._recent.slots, self._labels, self.state_.slots
         if slots is None or slots.labels is not labels or slots.places is not places:
-            self._slots_so_far = slots = Slots(labels, places, self._open)
+            self._recent.slots = slots = Slots(labels, places, self._open)
         return slots
 
     def _slot_of_class(self) -> np.ndarray:

@@ -31,7 +31,7 @@ from regretless.learners.logistic import (
 from regretless.learners.logistic.encoder import Encoder, as_rows, kind_of_rows, number_of, take_rows
 from regretless.learners.logistic.game import forecast
 from regretless.learners.logistic.hashing import Index
-from regretless.learners.logistic.learner import GrowingClassifier
+from regretless.learners.logistic.learner import GrowingClassifier, Recent
 from regretless.learners.logistic.members import RADII, Constants
 from regretless.learners.logistic.scaling import LARGEST, rescale
 from regretless.learners.logistic.segments import Part, PartPlay, read
@@ -162,6 +162,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         if not hasattr(self, "_encoder"):  # another learner holds this one, and has read rows and classes
             self._settings, self._open, self.bad_rows_ = Settings.of(self), False, 0
             self._encoder = Encoder.start(self, self._settings)
+        self._recent = Recent()
         super()._begin(n_features)
 
     def _prepare(self, n_features: int, n_classes: int) -> Constants | SparseConstants:
@@ -208,7 +209,7 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     def _take_up(self, aside: dict[str, Any]) -> None:
         """Restore what `_aside` returned."""
-        self._settings = Settings.of(self)
+        self._settings, self._recent = Settings.of(self), Recent()
         is_sparse = "seen" in aside
         names = {"open", "bad_rows", *(("named", "seen") if is_sparse else ("kinds", "levels", "indicators", "rare"))}
         state_checks.require(set(aside) == names, f"aside has the fields {sorted(aside)} instead of {sorted(names)}")
@@ -334,13 +335,13 @@ class OnlineLogisticRegression(GrowingClassifier):
         encoder = self._encoder
         if type(x) is not dict:
             return encoder.encode_one(x)
-        items, last = [*x.items()], self._last_row
+        items, last = [*x.items()], self._recent.row
         with suppress(TypeError, ValueError):  # a value that cannot be compared, such as an array
             if last is not None and last[0] is encoder and last[1] == encoder.extent and last[2] == items:
                 return last[3]
         row = encoder.encode_one(x)
         if row is not None:
-            self._last_row = encoder, encoder.extent, items, row
+            self._recent.row = encoder, encoder.extent, items, row
         return row
 
     def _learn_known(self, row: Any, target: Array) -> bool:

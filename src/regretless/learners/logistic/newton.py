@@ -85,38 +85,25 @@ def run(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: 
 @kernel
 def run_margin(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: Array) -> None:
     """`run` for two classes: one matrix, that of the margin."""
-    v, u = np.empty(w.size), np.zeros(w.size)
-    if X.shape[0] == 1:  # five times faster than a block of one row
-        m, _ = product_one(P, w, X, 0, v)
-        meet_margin(P, w, step, X, Y, weight, out, 0, m, v, u)
-        flush_one(P, u)
-        return
-    four = in_four(P, X.shape[0] if step.rho == 1.0 else 0)  # `forget` needs all rows in P
-    for t in range(X.shape[0]):
-        m, _ = fold_row(P, four, u, w, X, t, v)
-        meet_margin(P, w, step, X, Y, weight, out, t, m, v, u)
-    end_fold(P, four, u)
-
-
-@kernel
-def meet_margin(
-    P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: Array, t: int, m: float, v: Array, u: Array
-) -> None:
-    """Forecast and learn row t; m = w.x and v = P x. P itself gets - u u^T later."""
     kappa, lam, rho = step
-    c = weight[t]
-    if rho < 1.0 and c != 0.0:
-        forget(P, v, X, t, rho, 2.0 / lam)
-    q = variance(v, X, t)
-    out[t, 0] = -0.5 * m
-    out[t, 1] = 0.5 * m
-    if c == 0.0:
-        u[:] = 0.0
-        return
-    pulled = m + c * q * (Y[t, 1] - 0.5)
-    _, tanh = solve_margin(pulled, tanh_of_half(pulled), 0.5 * c * q)
-    p = 0.5 + 0.5 * tanh
-    learn(w, v, u, q, c * (Y[t, 1] - p), 0.5 * c * kappa * p * (1.0 - p))
+    v, u = np.empty(w.size), np.zeros(w.size)
+    four = in_four(P, X.shape[0] if rho == 1.0 else 0)  # `forget` needs all rows in P
+    for t in range(X.shape[0]):
+        c = weight[t]
+        m, _ = fold_row(P, four, u, w, X, t, v) if X.shape[0] > 1 else product_one(P, w, X, t, v)
+        if rho < 1.0 and c != 0.0:
+            forget(P, v, X, t, rho, 2.0 / lam)
+        q = variance(v, X, t)
+        out[t, 0] = -0.5 * m
+        out[t, 1] = 0.5 * m
+        if c == 0.0:
+            u[:] = 0.0
+            continue
+        pulled = m + c * q * (Y[t, 1] - 0.5)
+        _, tanh = solve_margin(pulled, tanh_of_half(pulled), 0.5 * c * q)
+        p = 0.5 + 0.5 * tanh
+        learn(w, v, u, q, c * (Y[t, 1] - p), 0.5 * c * kappa * p * (1.0 - p))
+    end_fold(P, four, u)
 
 
 @summing_kernel
