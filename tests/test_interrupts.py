@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 from regretless import (
@@ -20,9 +22,13 @@ from regretless import (
     Mixture,
     OneVsRest,
     OnlineBoosting,
+    OnlineLogisticRegression,
 )
 from regretless.core.interrupts import uninterrupted
 from regretless.core.learner import OnlineLearner
+from regretless.core.tally import ROWS
+from regretless.learners.logistic import sparse_game
+from regretless.learners.logistic.hashing import Index
 from regretless.learners.refitting.remembering import RememberingClassifier
 from regretless.learners.second_order import panels
 
@@ -96,6 +102,37 @@ def test_remembered_row_is_whole():
 def test_boosted_row_is_whole():
     X, y = stream(11, 3, 3)
     check(OnlineBoosting(FOLKLORE(), n_estimators=3), X, y, FOLKLORE, "_run")
+
+
+def wide_stream(n: int) -> tuple[Any, np.ndarray]:
+    """CSR rows; the third of three labels appears late."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((n, 5000), density=4 / 5000, format="csr", rng=rng)
+    y = rng.integers(0, 2, n)
+    y[n // 2 :: 3] = 2
+    return X, y
+
+
+@pytest.mark.parametrize("where", ["index", "pass", "class"])
+def test_sparse_rows_are_whole(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows before Ctrl-C are learned, those after it are not; learning these later gives the same state."""
+    X, y = wide_stream(2000)
+    calm = OnlineLogisticRegression().partial_fit(X, y)
+    disturbed = OnlineLogisticRegression().partial_fit(X[:10], y[:10])
+    place, name = {"index": (Index, "add"), "pass": (sparse_game, "run"), "class": (sparse_game, "add_class")}[where]
+    with monkeypatch.context() as patch:
+        patch.setattr(place, name, interrupting(getattr(place, name)))
+        with pytest.raises(KeyboardInterrupt):
+            disturbed.partial_fit(X[10:], y[10:])
+    learned = int(disturbed.state_.tally[ROWS])
+    assert 10 < learned < 2000
+    prefix = OnlineLogisticRegression().partial_fit(X[:learned], y[:learned])
+    for ours, theirs in zip(disturbed.state_, prefix.state_, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(disturbed.classes_, prefix.classes_)
+    disturbed.partial_fit(X[learned:], y[learned:])
+    for ours, theirs in zip(disturbed.state_, calm.state_, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_round_of_a_bandit_is_whole():

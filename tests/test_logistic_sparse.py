@@ -18,6 +18,8 @@ from learners import through_file
 from logistic_reference import mixture
 from reference.sparse_logistic import belief, first_order, pair_products, rescale
 from regretless import BadRow, NoBound, OnlineLogisticRegression
+from regretless.core.errors import TooLarge
+from regretless.learners.logistic import sparse_state
 from regretless.learners.logistic.hashing import Index, id_of, pair_id, scramble
 from regretless.learners.logistic.sparse_members import BELIEFS, FIRST_ORDER
 from regretless.learners.logistic.sparse_rows import MANY_COLUMNS
@@ -235,6 +237,27 @@ def test_bad_matrices_are_refused_and_change_nothing(X: Any, words: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        (csr([1, 7, 7], [1.0, 2.0, 3.0], 50), "row 1: column 7 occurs twice.*sum_duplicates.*Nothing was learned"),
+        (csr([1, 7, 3, 7], [1.0, 2.0, 3.0, 4.0], 50), "row 1: column 7 occurs twice"),
+        (csr([1, 50], [1.0, 2.0], 50), "row 1: column 50 among 50.*rebuild"),
+    ],
+)
+def test_bad_matrices_of_few_columns_are_refused_too(X: Any, words: str) -> None:
+    rows, y = some_rows(20, 50)
+    learner = OnlineLogisticRegression().partial_fit(sparse.csr_array(rows), y)
+    assert not learner._is_sparse
+    before = pickle.dumps(vars(learner))
+    for act in (lambda: learner.partial_fit(X, [0, 1]), lambda: learner.predict_proba(X)):
+        with pytest.raises(BadRow, match=words):
+            act()
+        assert pickle.dumps(vars(learner)) == before
+    with pytest.raises(BadRow, match=words):
+        OnlineLogisticRegression().partial_fit(X, [0, 1])
+
+
+@pytest.mark.parametrize(
     ("row", "words"),
     [
         ({"n": "three"}, "row 1, column 'n': 'three' is text.*numbers before"),
@@ -290,6 +313,24 @@ def test_missing_values(missing: str) -> None:
 def test_bad_parameters(params: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         OnlineLogisticRegression(**params).fit(np.eye(2), [0, 1])
+
+
+def test_columns_that_do_not_fit_into_memory_are_refused_before_any_row_is_learned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X = sparse.csr_array(np.eye(1000, 2000))
+    y = np.arange(1000) % 3
+    learner = OnlineLogisticRegression().partial_fit(X[:100], y[:100])
+    before = pickle.dumps(vars(learner))
+    monkeypatch.setattr(sparse_state, "memory", lambda: 8.0 * sparse_state.size(501, 3))
+    with pytest.raises(TooLarge, match=r"1,001 columns seen and 3 classes need .* GiB.*hash.*Nothing was learned"):
+        learner.partial_fit(X, y)
+    with pytest.raises(TooLarge, match="501 columns seen and 4 classes"):
+        learner.partial_fit(X[:500], np.r_[y[:499], 3])
+    assert pickle.dumps(vars(learner)) == before
+    learner.partial_fit(X, y, sample_weight=np.arange(1000) < 500)  # only the columns of learned rows count
+    learner.partial_fit(X[:500], y[:500])
+    assert learner.state_.columns.size == 501
 
 
 def test_merging_is_refused() -> None:

@@ -17,6 +17,7 @@ from regretless.cli.terminal import printable, printable_json  # noqa: E402
 from regretless.evaluate.run import report  # noqa: E402
 from regretless.evaluate.run.folder import Folder  # noqa: E402
 from regretless.evaluate.run.lock import Lock  # noqa: E402
+from regretless.evaluate.run.run import Run  # noqa: E402
 
 
 def command(*arguments: object, given: str | None = None):
@@ -209,9 +210,33 @@ def test_vw_text_runs_with_the_default_learner(tmp_path, lines, options, classes
     assert done.exit_code == 0, done.output
     summary = json.loads(done.output)
     assert summary["classes"] == classes
-    assert summary["learner"].startswith("OnlineLogisticRegression" if options else "LinearizedFTRL")
-    said = command("predict", tmp_path / "out" / "model.npz", data, *options)
+    assert summary["learner"].startswith("OnlineLogisticRegression")
+    said = command("predict", tmp_path / "out" / "model.npz", data)  # with the same bits
     assert said.exit_code == (3 if summary["bad_rows"] else 0), said.output
+
+
+def test_wide_svmlight_text_needs_its_columns_and_can_be_resumed(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    far = 1 << 24
+    lines = [f"{t % 3} " + " ".join(f"{j}:1" for j in np.unique(rng.integers(1, far, 5))) for t in range(8190)]
+    data = tmp_path / "rows.svm"
+    data.write_text("\n".join([*lines, f"0 3:1 {far}:2"]))
+    few = command("run", data, "--out", tmp_path / "few")
+    assert few.exit_code == 3
+    assert f"it has index {far}, but the first rows end at" in few.output and "columns" in few.output
+    options = ["--columns", far, "--checkpoint-every", 4096]
+    whole = command("run", data, *options, "--out", tmp_path / "whole")
+    assert whole.exit_code == 0, whole.output
+    with monkeypatch.context() as patch:
+        learn = Run._learn
+        patch.setattr(Run, "_learn", lambda *given: stop() if given[-1] else learn(*given))
+        assert command("run", data, *options, "--out", tmp_path / "parts").exit_code == 4
+    assert command("run", data, *options, "--out", tmp_path / "parts", "--resume").exit_code == 0
+    assert files(tmp_path / "parts") == files(tmp_path / "whole")
+    assert json.loads((tmp_path / "whole" / "summary.json").read_text())["features"] == far
+    assert "columns seen: 40," in (tmp_path / "whole" / "index.html").read_text()
+    said = command("predict", tmp_path / "whole" / "model.npz", data)
+    assert said.exit_code == 0 and said.output.count("\n") == 1 + 8191
 
 
 def test_vw_text_without_a_label_or_with_too_many_columns_is_a_data_error(tmp_path):

@@ -43,8 +43,7 @@ def run(
     model: Annotated[
         str | None,
         typer.Option(
-            help="A learner, 'AIOLI(radius=5)', or a model file to continue from (default: OnlineLogisticRegression; "
-            "LinearizedFTRL for sparse rows with more than 1024 columns)."
+            help="A learner, 'AIOLI(radius=5)', or a model file to continue from (default: OnlineLogisticRegression)."
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The output folder (default: NAME-run).")] = None,
@@ -57,6 +56,9 @@ def run(
     weight: Annotated[str | None, typer.Option(help="The column of sample weights.")] = None,
     classes: Annotated[str | None, typer.Option(help="All labels, a,b,c, if the first rows may lack some.")] = None,
     bits: Annotated[int, typer.Option(min=1, max=30, help="VW features are hashed into 2^bits columns.")] = 18,
+    columns: Annotated[
+        int | None, typer.Option(min=1, help="Columns of svmlight text (default: as many as its first rows have).")
+    ] = None,
     checkpoint_every: Annotated[int, typer.Option(min=1, help="Rows between two checkpoints.")] = 100_000,
     escape_formulas: Annotated[bool, typer.Option("--escape-formulas", help=FORMULAS)] = False,
     json: Annotated[bool, typer.Option("--json", help="Print only the summary, as JSON.")] = False,
@@ -71,13 +73,22 @@ def run(
     with clean_errors():
         from regretless.evaluate.run import report
         from regretless.evaluate.run.folder import Folder
-        from regretless.evaluate.run.run import Interrupted, Run, Settings, stopping_at_once
+        from regretless.evaluate.run.run import DEFAULT, Interrupted, Run, Settings, stopping_at_once
 
         if data != "-" and not Path(data).is_file():
             raise typer.BadParameter(f"no such file: {data!r}.")
         named = None if classes is None else tuple(classes.split(","))
         settings = Settings(
-            data, target, model, format, on_bad.value, weight, named, bits, checkpoint_every=checkpoint_every
+            data,
+            target,
+            model or DEFAULT,
+            format,
+            on_bad.value,
+            weight,
+            named,
+            bits,
+            columns,
+            checkpoint_every=checkpoint_every,
         )
         path = out or Path(f"{'stdin' if data == '-' else Path(data).name.split('.')[0]}-run")
         if resume and not path.is_dir():
@@ -108,7 +119,10 @@ def predict(
     data: Annotated[str, typer.Argument(help="A file, or - for standard input.")],
     out: Annotated[Path | None, typer.Option(help="Output file, .csv or .parquet (default: print CSV).")] = None,
     format: Annotated[str | None, typer.Option(help=FORMAT)] = None,
-    bits: Annotated[int, typer.Option(min=1, max=30, help="VW features are hashed into 2^bits columns.")] = 18,
+    bits: Annotated[
+        int | None,
+        typer.Option(min=1, max=30, help="VW features are hashed into 2^bits columns (default: as for the model)."),
+    ] = None,
     escape_formulas: Annotated[bool, typer.Option("--escape-formulas", help=FORMULAS)] = False,
 ) -> None:
     """Forecast the rows of a file with a model, which is not changed.

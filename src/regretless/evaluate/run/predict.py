@@ -24,12 +24,16 @@ def predict_file(
     to: Any,
     csv: bool,
     format: str | None,
-    bits: int,
+    bits: int | None,
     tell: Callable[[Progress], None],
     escape_formulas: bool = False,
 ) -> int:
-    """Write a forecast for every row to an open file, as CSV or Parquet; returns the number of rows."""
+    """Write a forecast for every row to an open file, as CSV or Parquet; returns the number of rows.
+
+    `bits` are by default those of the VW text that the model has learned.
+    """
     learner = load(model)
+    bits = min(30, max(1, (int(learner.n_features_in_) - 1).bit_length())) if bits is None else bits
     reading = read(data, None, format=format, columns=_columns(model, learner, data, format), bits=bits)
     rows, writing = 0, None
     try:

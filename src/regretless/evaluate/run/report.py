@@ -52,9 +52,9 @@ def _no_comparator(run: Run) -> str:
         return "all rows have the same label, and comparators need at least two classes"
     if settings.source == "-":
         return "standard input cannot be read a second time"
-    if settings.weight is not None or run.bad_of_learner or Path(settings.model or "").is_file():
+    if settings.weight is not None or run.bad_of_learner or Path(settings.model).is_file():
         return OF_WEIGHT_1
-    rows, width = run.played.rows, _width(learner)
+    rows, width = run.match.rows, _width(learner)
     if isinstance(run.columns, int) and run.columns > WIDEST:
         return f"{run.columns:,} columns are too many to compute a comparator"
     if rows * width > END:
@@ -69,11 +69,11 @@ def trace_of(run: Run) -> tuple[Trace, Interval | None, str]:
     """
     X, y, why = rows_again(run)
     if X is None:
-        return run.played.trace(), None, why
-    trace = run.played.trace(Rows([X], [y]))
-    if run.played.rows * _width(run.learner) <= CURVE:
+        return run.match.trace(), None, why
+    trace = run.match.trace(Rows([X], [y]))
+    if run.match.rows * _width(run.learner) <= CURVE:
         return trace, trace.regret[-1], ""
-    return run.played.trace(), replace(trace, checkpoints=trace.checkpoints[-1:]).regret[-1], ""
+    return run.match.trace(), replace(trace, checkpoints=trace.checkpoints[-1:]).regret[-1], ""
 
 
 def _width(learner: Any) -> int:
@@ -112,7 +112,7 @@ def summary_of(run: Run, trace: Trace, regret: Interval | None, why: str) -> dic
         "regret_certificate": _plain(last.certificate),
         "regret_bound": _plain(last.bound),
     }
-    if run.played.player.before.learned:
+    if run.match.player.before.learned:
         document["no_certificate_because"] = NOT_FROM_THE_START
     if regret is not None:
         return document | {"regret": [_plain(end) for end in regret]}

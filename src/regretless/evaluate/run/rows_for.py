@@ -22,7 +22,7 @@ def rows_for(learner: Any, X: Any) -> Any:
         if X.shape[0] * X.shape[1] > LARGEST:
             raise ValueError(
                 f"{type(learner).__name__} does not accept sparse rows, and {X.shape[1]} columns are too many to make "
-                "dense: choose OGD, LinearizedFTRL or Perceptron, or read fewer rows at a time."
+                "dense: choose OnlineLogisticRegression, LinearizedFTRL or OGD, or read fewer rows at a time."
             )
         return X.toarray()
     words = [name for name in X.column_names if str(X.schema.field(name).type) != "double"]

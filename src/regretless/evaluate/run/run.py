@@ -22,8 +22,6 @@ from regretless.streams import BadLine, Reading, read
 from regretless.streams.witness import Seen, Witness
 
 DEFAULT = 'OnlineLogisticRegression(missing="mean")'
-WIDE = 1024  # sparse rows with more columns use the next default
-DEFAULT_OF_WIDE = "LinearizedFTRL()"
 
 
 @dataclass(frozen=True)
@@ -32,12 +30,13 @@ class Settings:
 
     source: str
     target: str
-    model: str | None = None  # None: chosen by the rows
+    model: str = DEFAULT
     format: str | None = None
     on_bad: str = "error"
     weight: str | None = None
     classes: tuple[str, ...] | None = None
     bits: int = 18
+    columns: int | None = None  # of svmlight text; None: those of its first rows
     rows_at_once: int = 4096
     checkpoint_every: int = 100_000
 
@@ -65,7 +64,6 @@ class Run:
         self.bad_of_learner = 0
         self._number = self._rows = self._lines = self._told = self._old_told = 0
         self._columns: Any = None
-        self.match: Match | None = None  # None until the first rows determine the learner
         self._witness = Witness()
         found = self.folder.checkpoint() if resume else None
         if resume and found is None:
@@ -73,21 +71,16 @@ class Run:
                 f"there is nothing to resume in {folder.path}: no run was interrupted there. Omit --resume."
             )
         if found is None:
-            if settings.model is not None:
-                self._begin(self._new_learner(settings.model))
+            self.match = Match(self._new_learner())
             self.folder.begin(self._progress())
         else:
             self._go_on(found)
         self.reading = self.read(self._rows, self._hear_of_bad_line, self._witness)
 
-    def _begin(self, learner: Any) -> Match:
-        self.match = Match(learner)
-        return self.match
-
     @property
     def learner(self) -> Any:
-        """The learner; None until it is chosen."""
-        return None if self.match is None else self.match.learner
+        """The learner."""
+        return self.match.learner
 
     def read(
         self, skip: int = 0, tell: Callable[[BadLine], None] | None = None, witness: Witness | None = None
@@ -103,6 +96,7 @@ class Run:
             on_bad_line=tell,
             weight=settings.weight,
             skip=skip,
+            columns=settings.columns,
             bits=settings.bits,
         )
         reading.witness = witness
@@ -112,14 +106,9 @@ class Run:
         """Read the whole file again; an error if it has changed."""
         return self.read(witness=Witness(self._witness.seen()))
 
-    @staticmethod
-    def _new_learner(text: str) -> Any:
+    def _new_learner(self) -> Any:
+        text = self.settings.model
         return load(text) if Path(text).is_file() else learner_of(text)
-
-    def _default(self, X: Any) -> Any:
-        """The default learner; for wide sparse rows, one whose cost grows with the stored entries only."""
-        wide = not hasattr(X, "column_names") and X.shape[1] > WIDE
-        return learner_of(DEFAULT_OF_WIDE if wide else DEFAULT)
 
     def _go_on(self, found: dict[str, Any]) -> None:
         try:
@@ -140,10 +129,9 @@ class Run:
                 f"{self.settings.source} has changed since the run was interrupted: start again without --resume."
             )
         self._witness = Witness(seen)
+        self.match = Match(load(self.folder.model_at(self._number)) if self._number else self._new_learner())
         if self._number:
-            self._begin(load(self.folder.model_at(self._number))).take_up(score)
-        elif self.settings.model is not None:
-            self._begin(self._new_learner(self.settings.model))
+            self.match.take_up(score)
 
     def _compare(self, theirs: dict[str, Any]) -> None:
         for name, mine in asdict(self.settings).items():
@@ -161,7 +149,7 @@ class Run:
         with _asked_to_stop() as stop:
             for block in self.reading:
                 self._columns = self.reading.columns
-                match = self._begin(self._default(block.X)) if self.match is None else self.match
+                match = self.match
                 X, y = rows_for(match.learner, block.X), labels_for(match.learner, block.y)
                 self._learn(match, X, y, block.weight, block.first)
                 self._rows, self._lines = block.first + number_of_rows(block.X), block.lines
@@ -172,7 +160,7 @@ class Run:
                     self._write_checkpoint()
                 if stop:
                     raise Interrupted
-        if self.match is None or self.match.rows == 0:
+        if self.match.rows == 0:
             raise BadRow(f"{self.settings.source} has no row to learn from ({self.bad_count} bad rows).")
         self._write_checkpoint()
 
@@ -228,17 +216,10 @@ class Run:
             "told": max(self._told, self._old_told),
             "bad_of_learner": self.bad_of_learner,
             "columns": self._columns,
-            "match": None if self.match is None else self.match.as_json(),
+            "match": self.match.as_json(),
         }
 
     # ------------------------------------------------------------------ the end
-
-    @property
-    def played(self) -> Match:
-        """The match; an error if no row was read."""
-        if self.match is None:
-            raise ValueError("no row has been read yet: call play first.")
-        return self.match
 
     @property
     def columns(self) -> Any:
@@ -248,7 +229,7 @@ class Run:
     def finish(self, csv: bool, escape_formulas: bool = False) -> None:
         """Write forecasts, quarantined rows and the model, one file each."""
         keep_bad = self.settings.on_bad == "quarantine"
-        self.folder.finish(self._number, columns_of(self.played), csv, keep_bad, escape_formulas)
+        self.folder.finish(self._number, columns_of(self.match), csv, keep_bad, escape_formulas)
 
 
 def size_of(source: str) -> int | None:

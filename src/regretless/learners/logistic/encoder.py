@@ -24,6 +24,7 @@ from regretless.core.learner import FLOAT, is_plain_row
 from regretless.core.state_checks import require
 from regretless.core.types import Array
 from regretless.core.validate import largest_square, writable
+from regretless.learners.logistic.matrices import check_matrix
 from regretless.learners.logistic.scaling import LARGEST
 from regretless.learners.logistic.schema import (
     AT_SIGHT,
@@ -100,15 +101,10 @@ def take_rows(estimator: Any, X: Any, first: bool, skips_bad_rows: bool) -> Any:
         order="C",
         ensure_all_finite=False,
     )
-    return _canonical(X) if sparse.issparse(X) else writable(X)
-
-
-def _canonical(X: Any) -> Any:
-    """A CSR matrix that stores no entry twice."""
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+    if not sparse.issparse(X):
+        return writable(X)
+    check_matrix(X, None)
+    return X if X.has_sorted_indices else X.sorted_indices()
 
 
 def number_of(rows: Any) -> int:

@@ -37,8 +37,8 @@ from regretless.learners.logistic.scaling import LARGEST, rescale
 from regretless.learners.logistic.segments import Part, PartPlay, read
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.slots import first_labels, require_few
-from regretless.learners.logistic.sparse_game import foresee, play_known, rescaled_rows
-from regretless.learners.logistic.sparse_members import WIDTH, SparseConstants
+from regretless.learners.logistic.sparse_game import foresee, play_known, require_room, rescaled_rows
+from regretless.learners.logistic.sparse_members import SparseConstants
 from regretless.learners.logistic.sparse_rows import Names, SparseEncoder, is_wide, take_wide_rows
 from regretless.learners.logistic.sparse_state import SparseState
 from regretless.learners.logistic.state import LogisticState
@@ -228,7 +228,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         if not hasattr(self, "_encoder"):
             return n_features
         if isinstance(self._encoder, SparseEncoder):
-            return self._encoder.expected * (sparse_state.weight_vectors(n_classes) * WIDTH + 2)
+            return sparse_state.size(self._encoder.expected, n_classes)
         s, width = self._settings, self._encoder.width
         return state.size(width, s.fit_intercept, n_classes, s.members(width, n_classes))
 
@@ -246,10 +246,17 @@ class OnlineLogisticRegression(GrowingClassifier):
         with self._untouched_on_error():
             part = self._read(X, y, classes, sample_weight)
             K = max(2, self.classes_.size + len(part.arrivals))
-            if part.arrivals or part.last_schema:  # refuse now what would be too large later
-                require_few(K, self._settings.max_classes)
-                self._settings.constants((part.last_schema or self._encoder.schema).width, K)
+            self._require_room(part, K)
         return PartPlay(part, np.empty((len(part.block) if keep else 0, K)), self._learn_segment, self._slot_of_class)
+
+    def _require_room(self, part: Part, n_classes: int) -> None:
+        """Refuse now what would be too large later."""
+        if part.arrivals:
+            require_few(n_classes, self._settings.max_classes)
+        if isinstance(self._encoder, SparseEncoder):
+            require_room(self._encoder.index, part.block.entries, part.weight, n_classes)
+        elif part.arrivals or part.last_schema:
+            self._settings.constants((part.last_schema or self._encoder.schema).width, n_classes)
 
     def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Part:
         """Check and encode everything before any row is learned; in the first call, start the game."""
@@ -323,6 +330,7 @@ class OnlineLogisticRegression(GrowingClassifier):
             return
         with uninterrupted():
             if target is not None:  # only its columns are new
+                require_room(self._encoder.index, row, ONE, self.state_.slots.size)
                 self._run_slots(row, target, ONE, np.empty(target.shape), self._reserves)
             else:
                 self._learn_unusual(x, y, classes)

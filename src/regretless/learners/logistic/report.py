@@ -9,6 +9,7 @@ import numpy as np
 from regretless.core.scores import N_SCORED, N_WRONG, TOTAL_BRIER
 from regretless.core.tally import LOSS, ROWS
 from regretless.learners.logistic.schema import CATEGORY, MOST_RARE
+from regretless.learners.logistic.sparse_rows import SparseEncoder
 
 if TYPE_CHECKING:
     from regretless.learners.logistic.logistic import OnlineLogisticRegression
@@ -30,6 +31,15 @@ def _categories(learner: OnlineLogisticRegression) -> str:
     return f"{schema.counts().total():,} with a column, {pooled}"
 
 
+def _features(learner: OnlineLogisticRegression) -> str:
+    """How many columns the rows have, and how many of those of a wide matrix have been seen."""
+    encoder = learner._encoder
+    if not isinstance(encoder, SparseEncoder) or encoder.named:
+        return f"{learner.n_features_in_:,}"
+    pairs = " with those of interactions" if encoder.interactions is not None else ""
+    return f"{learner.n_features_in_:,}; columns seen: {encoder.index.n - learner.fit_intercept:,}{pairs}"
+
+
 def describe(learner: OnlineLogisticRegression) -> str:
     """A table of rows, classes, log loss, errors, Brier score, calibration, certificate and the leading members."""
     state = learner.state_
@@ -40,7 +50,7 @@ def describe(learner: OnlineLogisticRegression) -> str:
     certificate = learner.regret_certificate()
     lines = [
         ("rows", f"{int(state.tally[ROWS]):,}" + (f" (and {learner.bad_rows_:,} bad)" if learner.bad_rows_ else "")),
-        ("features", f"{learner.n_features_in_:,}"),
+        ("features", _features(learner)),
         *([("categories", _categories(learner))] if CATEGORY in learner.column_kinds_ else []),
         ("classes", f"{n_classes} ({classes})"),
         ("log loss per row", f"{state.tally[LOSS] / rows:.4f}"),

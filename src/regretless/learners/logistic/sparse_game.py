@@ -29,7 +29,7 @@ from regretless.learners.logistic.sparse_members import (
     publish,
 )
 from regretless.learners.logistic.sparse_members import constants as constants_for
-from regretless.learners.logistic.sparse_state import SparseState, add_class, with_slots
+from regretless.learners.logistic.sparse_state import SparseState, add_class, fits, require_memory, with_slots
 
 AT_ONCE = 256  # rows whose forecasts are mixed at a time
 
@@ -46,6 +46,16 @@ class Entries(NamedTuple):
         indptr = self.indptr[some.start : some.stop + 1]
         entries = slice(indptr[0], indptr[-1])
         return Entries(indptr - indptr[0], self.columns[entries], self.data[entries])
+
+
+def require_room(index: Index, rows: Entries, weight: Array, n_classes: int) -> None:
+    """Refuse rows whose new columns do not fit into memory."""
+    if fits(index.n + rows.columns.size, n_classes):  # so many columns at most
+        return
+    learned = np.repeat(weight > 0.0, np.diff(rows.indptr))
+    columns = np.unique(rows.columns[learned])
+    slots = index.find(np.array([0, columns.size]), columns)
+    require_memory(index.n + int(np.count_nonzero(slots == EMPTY)), n_classes)
 
 
 def play(

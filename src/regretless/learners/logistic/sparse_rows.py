@@ -25,6 +25,7 @@ from regretless.core.state_checks import require
 from regretless.core.types import Array
 from regretless.core.validate import largest_square, whole
 from regretless.learners.logistic.hashing import Ids, Index, id_of, pair_id
+from regretless.learners.logistic.matrices import MOST_COLUMNS, UNLEARNED, check_matrix
 from regretless.learners.logistic.scaling import LARGEST
 from regretless.learners.logistic.schema import Schema
 from regretless.learners.logistic.settings import Settings
@@ -32,9 +33,7 @@ from regretless.learners.logistic.sparse_game import Entries
 from regretless.learners.logistic.tables import NUMBERS, frame_columns
 
 MANY_COLUMNS = 1000  # a CSR matrix with more is wide, and so are dictionaries with more names in the first call
-MOST_COLUMNS = 1 << 60  # ids of missing values and pairs are above
 ONE_COLUMN = {int}  # the type of what is known of names that hold numbers
-UNLEARNED = "Nothing was learned from this call."
 
 
 class Names(list[dict[Any, Any]]):
@@ -116,7 +115,7 @@ def take_wide_rows(estimator: Any, X: Any, first: bool, named: bool) -> Any:
         )
     is_csr = sparse.issparse(X) and X.format == "csr" and X.dtype == np.float64
     if is_csr:
-        _check_matrix(X, None if first else estimator.n_features_in_)
+        check_matrix(X, None if first else estimator.n_features_in_)
     if first or not is_csr or X.shape[0] == 0:
         X = validate_data(
             estimator,
@@ -127,56 +126,8 @@ def take_wide_rows(estimator: Any, X: Any, first: bool, named: bool) -> Any:
             ensure_all_finite=False,
         )
         X = X if sparse.issparse(X) else sparse.csr_array(X)
-        _check_matrix(X, None)
+        check_matrix(X, None)
     return X
-
-
-def _check_matrix(X: Any, declared: int | None) -> None:
-    """Refuse a matrix with other columns than declared, and one that is damaged: compiled code trusts its indices."""
-    n_columns = X.shape[1]
-    if n_columns > MOST_COLUMNS:
-        raise BadRow(f"the matrix has {n_columns:,} columns; the limit is 2^60: hash them to fewer. {UNLEARNED}")
-    if declared is not None and n_columns != declared:
-        where = np.flatnonzero(X.indices >= declared)[:1].tolist()
-        at = "".join(f"row {np.searchsorted(X.indptr, i, side='right') - 1}, column {X.indices[i]}: " for i in where)
-        raise BadRow(
-            f"{at}X has {n_columns} features, but {declared} were declared in the first call. Give all blocks the same "
-            f"shape, X.resize(X.shape[0], {declared}), or learn dictionaries, whose names need not be declared. "
-            f"{UNLEARNED}"
-        )
-    t, i = first_damaged(X.indptr, X.indices, min(X.indices.size, X.data.size), n_columns)
-    if t == X.shape[0]:
-        return
-    if i < 0:
-        raise BadRow(f"row {t}: entries are missing. The matrix is damaged: rebuild it. {UNLEARNED}")
-    column = X.indices[i]
-    if not 0 <= column < n_columns:
-        raise BadRow(
-            f"row {t}: column {column} among {n_columns} columns. The matrix is damaged: rebuild it. {UNLEARNED}"
-        )
-    raise BadRow(f"row {t}: column {column} occurs twice. Call X.sum_duplicates() first. {UNLEARNED}")
-
-
-@kernel
-def first_damaged(indptr: Ids, indices: Ids, stored: int, n_columns: int) -> tuple[int, int]:
-    """The first row with an entry or a column that does not exist or occurs twice, and the entry (-1: beyond them)."""
-    n = indptr.size - 1
-    for t in range(n):
-        first, last = indptr[t], indptr[t + 1]
-        if first < 0 or last < first or last > stored:
-            return t, -1
-        increasing = True
-        for i in range(first, last):
-            if indices[i] < 0 or indices[i] >= n_columns:
-                return t, i
-            if i > first and indices[i] <= indices[i - 1]:
-                increasing = False
-        if not increasing:
-            order = np.argsort(indices[first:last])
-            for j in range(1, last - first):
-                if indices[first + order[j]] == indices[first + order[j - 1]]:
-                    return t, first + order[j]
-    return n, 0
 
 
 @dataclass

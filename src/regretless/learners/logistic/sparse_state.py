@@ -17,6 +17,7 @@ from regretless.core.scores import new_scores
 from regretless.core.tally import ROWS, TALLIES
 from regretless.core.types import Array
 from regretless.learners.logistic.hashing import LARGEST_ID, Ids
+from regretless.learners.logistic.matrices import UNLEARNED
 from regretless.learners.logistic.mixing import check_mixture
 from regretless.learners.logistic.scaling import LARGEST
 from regretless.learners.logistic.sparse_members import (
@@ -33,6 +34,7 @@ from regretless.learners.logistic.state import memory
 
 CONSTANT = -1  # the "column" of the intercept, which has the first slot
 FIRST_ROOM = 256
+FLOAT = np.dtype(np.float64).itemsize
 
 
 class SparseState(NamedTuple):
@@ -57,6 +59,7 @@ def weight_vectors(n_classes: int) -> int:
 
 def start(n_classes: int, constants: SparseConstants, seen: int = 0) -> SparseState:
     """The state before the first row, with room for columns that a file has."""
+    require_memory(seen, n_classes)
     scores, bins = new_scores()
     empty = SparseState(
         columns=np.empty(0, dtype=np.int64),
@@ -79,7 +82,6 @@ def with_slots(state: SparseState, constants: SparseConstants) -> SparseState:
     before, after = state.scales.size, state.columns.size
     if after == before:
         return state
-    require_memory(after, state.table.shape[1] * WIDTH)
     scales, table = lengthened(state.scales, after), lengthened(state.table, after)
     scales[before:] = 0.0
     table[before:] = 0.0
@@ -96,13 +98,23 @@ def lengthened(array: Any, n: int) -> Any:
     return whole[:n]
 
 
-def require_memory(slots: int, numbers: int) -> None:
-    """Refuse a table that does not fit into memory, before it is allocated."""
-    needed = slots * (numbers + 2) * np.dtype(np.float64).itemsize
-    if needed > memory():
+def size(slots: int, n_classes: int) -> int:
+    """How many numbers the arrays of a state hold that grow with columns and classes."""
+    return slots * (weight_vectors(n_classes) * WIDTH + 2)
+
+
+def fits(slots: int, n_classes: int) -> bool:
+    """Whether a state of this size fits into memory."""
+    return size(slots, n_classes) * FLOAT <= memory()
+
+
+def require_memory(slots: int, n_classes: int) -> None:
+    """Refuse a state that does not fit into memory, before it is allocated."""
+    if not fits(slots, n_classes):
+        needed = size(slots, n_classes) * FLOAT
         raise TooLarge(
-            f"{slots:,} columns seen need {needed / 2**30:,.1f} GiB, and this machine has {memory() / 2**30:,.1f}: "
-            "hash the columns to fewer, or declare fewer classes."
+            f"{slots:,} columns seen and {n_classes} classes need {needed / 2**30:,.1f} GiB, and this machine has "
+            f"{memory() / 2**30:,.1f}: hash the columns to fewer, or declare fewer classes. {UNLEARNED}"
         )
 
 
