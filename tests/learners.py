@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.base import clone
 
@@ -595,6 +596,19 @@ def short_games(path: str) -> None:
             found[f"{i}.{kind}.later"] = entry.forecast(learner, entry.stream(kind, n=6, d=3, seed=1).X)
             found |= {f"{i}.{kind}.{name}": array for name, array in learner.state_._asdict().items()}
     np.savez(path, **found)
+
+
+def compile_for(kind: type) -> None:
+    """Play a few rows with every configuration of a learner, in the forms that most tests use."""
+    for entry in LEARNERS:
+        if type(entry.learner) is kind:
+            stream = entry.stream(n=20, d=3)
+            learner, _ = play(entry, stream)
+            entry.forecast(learner, stream.X)
+            entry.forecast_one(learner, stream.X[0])
+            learner.learn_one(stream.X[0], stream.y[0])
+            if entry.first_order:
+                learner.partial_fit(sparse.csr_array(stream.X), stream.y)
 
 
 every_learner = pytest.mark.parametrize("entry", LEARNERS, ids=str)
