@@ -598,17 +598,27 @@ def short_games(path: str) -> None:
     np.savez(path, **found)
 
 
+OTHER_WIDTHS = [  # that have kernels of their own: quadrature, and panels
+    *((Entry(AggregatingForecaster(radius=3.0), 2), d) for d in (1, 2)),
+    (Entry(AIOLI(radius=3.0), 2), 230),
+    (Entry(FOLKLORE(radius=2.0), 3), 115),
+    (Entry(GAF(radius=2.0), 3), 115),
+    (Entry(ONS(radius=0.5, feature_bound=1.0), 3), 115),
+    (Entry(VovkAzouryWarmuth(), 1), 230),
+]
+
+
 def compile_for(kind: type) -> None:
     """Play a few rows with every configuration of a learner, in the forms that most tests use."""
-    for entry in LEARNERS:
+    for entry, d in [*((entry, 3) for entry in LEARNERS), *OTHER_WIDTHS]:
         if type(entry.learner) is kind:
-            stream = entry.stream(n=20, d=3)
+            stream = entry.stream(n=40, d=d)
             learner, _ = play(entry, stream)
             entry.forecast(learner, stream.X)
             entry.forecast_one(learner, stream.X[0])
             learner.learn_one(stream.X[0], stream.y[0])
-            if entry.first_order:
-                learner.partial_fit(sparse.csr_array(stream.X), stream.y)
+            if learner.takes_sparse:
+                entry.new().predict_then_learn(sparse.csr_array(stream.X), stream.y, **entry.first)
 
 
 every_learner = pytest.mark.parametrize("entry", LEARNERS, ids=str)
