@@ -1,10 +1,14 @@
-"""Settings of the test run."""
+"""Settings of the test run, and the compilation of the kernels that most tests use."""
+
+from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side: threads would wait for each other
 
+import pytest
 from hypothesis import settings
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job: Ctrl-C could not be tested
@@ -12,3 +16,34 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background jo
 
 settings.register_profile("regretless", deadline=None, derandomize=True, database=None)
 settings.load_profile("regretless")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Before their first tests, the workers of pytest-xdist share the compilation of the learners that tests play.
+
+    Workers run neighbouring tests, so that otherwise all of them would compile the same kernels at the same time.
+    """
+    if not hasattr(request.config, "workerinput"):
+        return
+    from learners import LEARNERS, compile_for
+
+    parameters = (item.callspec.params for item in request.session.items if hasattr(item, "callspec"))
+    asked = {type(getattr(each, "learner", None)) for given in parameters for each in given.values()}
+    kinds = [kind for kind in dict.fromkeys(type(entry.learner) for entry in LEARNERS) if kind in asked]
+    if int(request.config.workerinput["workerid"].removeprefix("gw")) % 2:
+        kinds.reverse()  # neighbours share kernels, and so do ensembles and their members
+    claims = tmp_path_factory.getbasetemp().parent / "compiled"
+    claims.mkdir(exist_ok=True)
+    for kind in sorted(kinds, key=lambda kind: bool(kind.holds)):
+        if is_first(claims / kind.__name__):
+            compile_for(kind)
+
+
+def is_first(place: Path) -> bool:
+    """Whether no other process has been here."""
+    try:
+        place.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.base import clone
 
@@ -595,6 +596,29 @@ def short_games(path: str) -> None:
             found[f"{i}.{kind}.later"] = entry.forecast(learner, entry.stream(kind, n=6, d=3, seed=1).X)
             found |= {f"{i}.{kind}.{name}": array for name, array in learner.state_._asdict().items()}
     np.savez(path, **found)
+
+
+OTHER_WIDTHS = [  # that have kernels of their own: quadrature, and panels
+    *((Entry(AggregatingForecaster(radius=3.0), 2), d) for d in (1, 2)),
+    (Entry(AIOLI(radius=3.0), 2), 230),
+    (Entry(FOLKLORE(radius=2.0), 3), 115),
+    (Entry(GAF(radius=2.0), 3), 115),
+    (Entry(ONS(radius=0.5, feature_bound=1.0), 3), 115),
+    (Entry(VovkAzouryWarmuth(), 1), 230),
+]
+
+
+def compile_for(kind: type) -> None:
+    """Play a few rows with every configuration of a learner, in the forms that most tests use."""
+    for entry, d in [*((entry, 3) for entry in LEARNERS), *OTHER_WIDTHS]:
+        if type(entry.learner) is kind:
+            stream = entry.stream(n=40, d=d)
+            learner, _ = play(entry, stream)
+            entry.forecast(learner, stream.X)
+            entry.forecast_one(learner, stream.X[0])
+            learner.learn_one(stream.X[0], stream.y[0])
+            if learner.takes_sparse:
+                entry.new().predict_then_learn(sparse.csr_array(stream.X), stream.y, **entry.first)
 
 
 every_learner = pytest.mark.parametrize("entry", LEARNERS, ids=str)

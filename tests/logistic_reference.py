@@ -49,6 +49,8 @@ def newton_member(
             J = np.eye(K) + weight[t] * q[:, None] * (np.diag(p) - np.outer(p, p))
             step = np.linalg.solve(J, z - m - weight[t] * q * (Y[t] - p))
             z -= step / (1.0 + np.abs(step).max())
+            if np.abs(step).max() <= 1e-15 * max(1.0, np.abs(z).max()):
+                break
         p = softmax(z)
         W += weight[t] * (Y[t] - p)[:, None] * v
         A += weight[t] * kappa * (p * (1 - p))[:, None, None] * np.outer(x, x)

@@ -62,11 +62,19 @@ def cases(d: int, K: int) -> dict[str, tuple[np.ndarray, np.ndarray, Any, np.nda
     }
 
 
+HARD = ("a ridge", "a needle", "at the border", "tiny probabilities")
+OTHERS = [case for case in cases(1, 2) if case not in HARD]
+# both shapes of two parameters meet the hard cases, and share the others: the integrals of the definition take long
+QUADRATURES = [
+    *((1, 2, case) for case in cases(1, 2)),
+    *((d, K, case) for d, K in TWO_PARAMETERS for case in HARD),
+    *((2, 2, case) for case in OTHERS[::2]),
+    *((1, 3, case) for case in OTHERS[1::2]),
+]
 ABOUT_ZERO = ("few rows", "a wide ball", "a large row")  # their corners are lines through 0
 
 
-@pytest.mark.parametrize(("d", "K"), SHAPES)
-@pytest.mark.parametrize("case", cases(1, 2))
+@pytest.mark.parametrize(("d", "K", "case"), QUADRATURES)
 def test_quadrature_is_the_integral(d: int, K: int, case: str) -> None:
     X, Y, weight, x, radius = cases(d, K)[case]
     learner = learner_of(X, Y, weight, radius=radius)
@@ -127,7 +135,7 @@ def games(draw: Any) -> tuple[np.ndarray, np.ndarray, int, float]:
     return np.array(X), np.array(y), K, draw(st.sampled_from([0.5, 3.0, 20.0, 200.0]))
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(games(), st.randoms(use_true_random=False))
 @example((np.ones((4, 1)), np.array([0, 1, 1, 1]), 3, 20.0), None)
 def test_losses_are_the_evidence_and_certificates_the_regret(game: Any, random: Any) -> None:
@@ -195,11 +203,11 @@ ADVERSARIAL = {100: 1.2, 1000: 2.6, 10_000: 4.7}
 
 @pytest.mark.parametrize("n", [100, 1000, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_the_regret_on_the_adversarial_stream(n: int) -> None:
-    """The worse of the two signs, by the mean of ten runs (of the longest: four), within three standard errors."""
+    """The worse of the two signs, by the mean of ten runs (of the longest: two), within three standard errors."""
     means, errors = [], []
     for sign in (0, 1):
         found = []
-        for seed in range(sign, 20 if n < 10_000 else 8, 2):
+        for seed in range(sign, 20 if n < 10_000 else 4, 2):
             stream = adversarial(n, seed=seed)
             learner = AggregatingForecaster(radius=stream.radius)
             learner.partial_fit(stream.X, stream.y, classes=stream.classes)

@@ -325,7 +325,7 @@ def test_expected_mistakes_of_algorithm_2(make: Callable[[int], tuple[np.ndarray
     X, y = make(n)
     comparator = best_in_hindsight(X, y, loss="softmax", domain=RowBall(1.0), classes=[0, 1])
     mistakes = []
-    for seed in range(40):
+    for seed in range(15):
         learner = BanditMulticlass(RIGHT, n_classes=2, horizon=n, random_state=seed)
         game(learner, X, y)
         mistakes.append(learner.mistakes_)
@@ -343,7 +343,7 @@ def test_expected_mistakes_of_the_linear_ones() -> None:
     y = rng.integers(2, size=n)
     X = np.column_stack([2.0 * y - 1, np.zeros(n)])
     banditron, gaptron, full = [], [], []
-    for seed in range(15):
+    for seed in range(6):
         learners = (
             Banditron(0.1, n_classes=2, random_state=seed),
             Gaptron(gamma=0.1, n_classes=2, random_state=seed),

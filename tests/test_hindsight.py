@@ -120,7 +120,7 @@ CASES = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("loss", "kind"), CASES)
-@settings(max_examples=16, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10**6), size=st.sampled_from([1e-2, 1.0, 3.0]), lam=st.sampled_from([0.0, 0.0, 0.1]))
 def test_the_certificate_never_lies(loss: str, kind: str, seed: int, size: float, lam: float) -> None:
     domain = RowBall(size) if kind == "rows" else SETS[kind](size)
@@ -131,7 +131,7 @@ def test_the_certificate_never_lies(loss: str, kind: str, seed: int, size: float
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared", "absolute", "softmax", "multiclass hinge"])
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10**6))
 def test_with_regularization_all_of_space_will_do(loss: str, seed: int) -> None:
     check(seed, loss, WholeSpace(), 0.1)
@@ -139,7 +139,7 @@ def test_with_regularization_all_of_space_will_do(loss: str, seed: int) -> None:
 
 @pytest.mark.parametrize("loss", [*TWO_CLASSES, "squared", "absolute"])
 def test_a_search_stopped_early_has_an_honest_gap(loss: str) -> None:
-    for seed in range(20):
+    for seed in range(6):
         X, y, weight = problem(seed, loss)
         played = game(X, y, loss, Ball(2.0), 0.0, weight, None if loss in NUMBERS else [0, 1])
         best = played.solve(len(y), 1e-9)

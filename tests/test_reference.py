@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.special import expit, softmax
@@ -11,6 +13,12 @@ from regretless import AIOLI, FOLKLORE, GAF, ONS, VovkAzouryWarmuth
 from regretless.core.tally import EXCESS
 
 CURVATURES = ["sharp", "gaf", "folklore", 0.2]
+RADII = [0.5, 10.0, 100.0]
+
+
+def every_other(*factors):
+    """All combinations of all but the first factor; its values take turns."""
+    return [(factors[0][i % len(factors[0])], *rest) for i, rest in enumerate(itertools.product(*factors[1:]))]
 
 
 def stream(seed, n, d, K, soft):
@@ -26,10 +34,10 @@ def check_certificate(learner, norm_part, expected):
     assert norm_part + learner.state_.tally[EXCESS] == pytest.approx(float(expected), rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("soft", [False, True])
-@pytest.mark.parametrize("radius", [0.5, 10.0, 100.0])
-@pytest.mark.parametrize("curvature", [*CURVATURES, "aioli"])
-@pytest.mark.parametrize("virtual_weight", [1.0, 0.5])
+@pytest.mark.parametrize(
+    ("soft", "radius", "curvature", "virtual_weight"),
+    every_other([0, 1, 1, 0], RADII, [*CURVATURES, "aioli"], [1, 0.5]),
+)
 def test_aioli(soft, radius, curvature, virtual_weight):
     X, Y, weight = stream(0, 12, 3, 2, soft)
     options = {"radius": radius, "curvature": curvature, "virtual_weight": virtual_weight}
@@ -42,10 +50,9 @@ def test_aioli(soft, radius, curvature, virtual_weight):
     check_certificate(learner, 1.0, slow.certificate())  # lam B^2 = 1
 
 
-@pytest.mark.parametrize("soft", [False, True])
-@pytest.mark.parametrize("radius", [0.5, 10.0, 100.0])
-@pytest.mark.parametrize("K", [2, 3, 5])
-@pytest.mark.parametrize("curvature", CURVATURES)
+@pytest.mark.parametrize(
+    ("soft", "radius", "K", "curvature"), every_other([0, 1, 1, 0, 1], RADII, [2, 3, 5], CURVATURES)
+)
 def test_folklore(soft, radius, K, curvature):
     X, Y, weight = stream(1, 10, 2, K, soft)
     learner = FOLKLORE(radius=radius, curvature=curvature)
@@ -57,10 +64,9 @@ def test_folklore(soft, radius, K, curvature):
     check_certificate(learner, 2 / radius * K * radius**2, slow.certificate())
 
 
-@pytest.mark.parametrize("soft", [False, True])
-@pytest.mark.parametrize("radius", [0.5, 10.0, 100.0])
-@pytest.mark.parametrize("K", [2, 3, 5])
-@pytest.mark.parametrize("curvature", ["sharp", 0.2])
+@pytest.mark.parametrize(
+    ("soft", "K", "radius", "curvature"), every_other([0, 1, 1, 0], [2, 3, 5], RADII, ["sharp", 0.2])
+)
 def test_gaf(soft, radius, K, curvature):
     X, Y, weight = stream(2, 8, 2, K, soft)
     options = {"radius": radius, "curvature": curvature, "smoothing": 0.01, "regularization": 1.0}

@@ -14,7 +14,7 @@ from learners import LARGEST_NUMBER_WEIGHTS, Entry, Stream, learners_that, withi
 from regretless.streams import adversarial
 from regretless.theory.domains import Ball, WholeSpace
 
-ROWS = 150
+ROWS = 80
 
 
 def of_hazan(entry: Entry) -> Stream:
@@ -45,7 +45,6 @@ def against_the_forecast(entry: Entry) -> Callable[[], Generator[Any, Any, None]
 STREAMS: dict[str, Callable[[Entry], Any]] = {
     "adversarial": of_hazan,
     "label-adversarial": against_the_forecast,
-    "iid": lambda entry: entry.stream("iid", ROWS, 3),
     "drifting": lambda entry: entry.stream("drifting", ROWS, 3),
 }
 
