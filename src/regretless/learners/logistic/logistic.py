@@ -329,11 +329,11 @@ class OnlineLogisticRegression(GrowingClassifier):
         if target is not None and self._learn_known(row, target):
             return
         with uninterrupted():
-            if target is not None:  # only its columns are new
+            if row is None or target is None:
+                self._learn_unusual(x, y, classes)
+            else:  # some of its columns are new
                 require_room(self._encoder.index, row, ONE, self.state_.slots.size)
                 self._run_slots(row, target, ONE, np.empty(target.shape), self._reserves)
-            else:
-                self._learn_unusual(x, y, classes)
 
     def _encode_one(self, x: Any) -> Any:
         """x as a block of one row, or None if it is unusual.
