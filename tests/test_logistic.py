@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -359,8 +360,66 @@ def test_frames_of_every_make_say_the_same(tmp_path: Any) -> None:
     )
     with pytest.raises(ValueError, match="order"):
         learners[0].predict(frames[0][["country", "amount", "vip"]])
-    with pytest.raises(BadRow, match="'price' is not one of the features"):
-        rows.predict_one({"price": 3.0})
+    assert rows.predict_one({"price": 3.0}) == rows.predict_one({"amount": None})  # other names are ignored
+
+
+def rows_with_new_names(n: int = 60) -> tuple[list[dict[str, Any]], list[int]]:
+    rng = np.random.default_rng(0)
+    rows: list[dict[str, Any]] = []
+    for t in range(n):
+        row: dict[str, Any] = {"a": rng.normal()}
+        if t % 3 == 0 and t > 5:
+            row["b"] = rng.normal()
+        if t > 20:
+            row = {"c": f"u{rng.integers(3)}"} | row
+        if t >= 40:
+            row["d"] = None if t < 46 else float(t)
+        rows.append(row)
+    return rows, rng.integers(0, 2, size=n).tolist()
+
+
+@pytest.mark.parametrize("missing", ["indicator", "mean"])
+def test_dictionaries_may_bring_new_names(missing: str, tmp_path: Path) -> None:
+    rows, y = rows_with_new_names()
+    whole, one, cut = (OnlineLogisticRegression(classes=[0, 1], missing=missing) for _ in range(3))
+    whole.partial_fit(rows, y)
+    for row, label in zip(rows, y, strict=True):
+        one.predict_proba_one(row)
+        one.learn_one(row, label)
+    for i in range(0, 60, 7):
+        cut.partial_fit(rows[i : i + 7], y[i : i + 7])
+    assert whole.feature_names_in_.tolist() == ["a", "b", "c", "d"] and whole.n_features_in_ == 4
+    assert whole.column_kinds_ == ("number", "number", "category", "number")
+    for other in (one, cut, through_file(whole, tmp_path)):
+        assert other.feature_names_in_.tolist() == whole.feature_names_in_.tolist()
+        for name, array in whole.state_._asdict().items():
+            assert np.array_equal(array, getattr(other.state_, name)), name
+        assert np.array_equal(other.predict_proba(rows), whole.predict_proba(rows))
+
+
+def test_names_of_bad_and_unlearned_rows_are_not_kept() -> None:
+    skips = OnlineLogisticRegression(on_bad_row="skip")
+    skips.partial_fit([{"a": 1.0}, {"a": "x", "z": 2}, {"a": 2.0, "b": 3}], [0, 1, 1])
+    assert skips.feature_names_in_.tolist() == ["a", "b"] and skips.bad_rows_ == 1
+    skips.partial_fit([{"a": 1.0, "w": 2.0}], [1], sample_weight=[0.0])
+    skips.predict_proba([{"a": 1.0, "w": 2.0}])
+    assert skips.feature_names_in_.tolist() == ["a", "b"]
+    strict = OnlineLogisticRegression(missing="error").partial_fit([{"a": 1.0}, {"a": 2.0}], [0, 1])
+    with pytest.raises(BadRow, match="row 1: 'b' is not one of the features"):
+        strict.partial_fit([{"a": 1.0}, {"a": 2.0, "b": 1.0}], [0, 1])
+    assert strict.total_loss_ == pytest.approx(OnlineLogisticRegression().fit([[1.0], [2.0]], [0, 1]).total_loss_)
+    many = [{"a": 1.0}, {f"n{i}": 1.0 for i in range(1000)}]
+    with pytest.raises(BadRow, match="row 0: more than 1000 names"):
+        OnlineLogisticRegression().partial_fit(many[:1], [0]).partial_fit(many[1:], [1])
+
+
+def test_forecasts_before_the_first_row_are_uniform() -> None:
+    early = OnlineLogisticRegression(classes=["no", "yes", "maybe"])
+    assert early.predict_proba_one({"x": 1.0}).tolist() == [1 / 3] * 3
+    assert early.predict_one([1.0, 2.0]) == "no"
+    assert "state_" not in vars(early)
+    with pytest.raises(NotFittedError, match=r"classes=\[\.\.\.\]"):
+        OnlineLogisticRegression().predict_proba_one({"x": 1.0})
 
 
 def test_a_complaint_names_the_column_given() -> None:

@@ -129,8 +129,8 @@ def test_columns_and_dictionaries_are_the_same_table() -> None:
         assert [list(row) for row in table.rows([1])] == [["x"], ["y"], [None]]
         assert [list(row) for row in table.rows([])] == [[], [], []]
         np.testing.assert_array_equal(table.numbers([0]), [[1.0], [2.0], [np.nan]])
-    with pytest.raises(BadRow, match="row 0: 'c' is not one of the features"):
-        Dictionaries([{"c": 1}], ["a", "b"])
+    other = Dictionaries([{"c": 1, "a": 2}, {"b": 3, "a": 4}], ["a", "b"])
+    assert other.values == [[2, None], [4, 3]] and other.foreign() == {0: ["c"]}
 
 
 def test_values_as_numbers() -> None:
@@ -326,11 +326,16 @@ def test_one_row_that_is_usual() -> None:
     for x, expected in (
         ({"a": 1, "b": "xx", "c": 2.5}, [1, 0, 0, 2.5, 1]),
         ({"a": 1, "b": "zz", "c": 2.5}, [1, 0, 0, 2.5, 0]),  # beyond max_categories
+        ({"b": "xx", "a": 1, "c": 2.5}, [1, 0, 0, 2.5, 1]),  # in another order
+        ({"b": "xx", "c": 2.5}, [math.nan, 0, 1, 2.5, 1]),  # a value is missing, and its indicator is there
+        ({"a": None, "b": "xx", "c": 2.5}, [math.nan, 0, 1, 2.5, 1]),
     ):
-        assert named.encode_one(x).tolist() == [expected]
+        assert np.array_equal(named.encode_one(x), [expected], equal_nan=True)
+        whole = named.encode(Dictionaries([x], list("abc")), np.ones(1, dtype=bool), begun=True)
+        assert np.array_equal(whole.table, [expected], equal_nan=True) and not whole.growth
     for x in (
-        {"b": "xx", "a": 1, "c": 2.5},
         {"a": 1, "b": "xx"},
+        {"a": 1, "b": "xx", "c": 2.5, "new": 1.0},
         {"a": "1", "b": "xx", "c": 2.5},
         {"a": 1, "b": None, "c": 2.5},
         {"a": 1, "b": ["xx"], "c": 2.5},

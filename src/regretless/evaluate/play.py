@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,38 @@ from regretless.evaluate.trace import Rows, Trace, Traces
 from regretless.theory.domains import Domain
 
 AT_ONCE = 16_384  # rows per block: bounds the memory
+
+
+@overload
+def play(
+    learners: Mapping[str, Any],
+    X: Any,
+    y: Any = ...,
+    *,
+    classes: Any = ...,
+    domain: Domain | None = ...,
+    checkpoints: str | Iterable[int] = ...,
+    keep_forecasts: bool = ...,
+    hindsight: bool = ...,
+    batch: int = ...,
+    progress: bool = ...,
+) -> Traces: ...
+
+
+@overload
+def play(
+    learners: Any,
+    X: Any,
+    y: Any = ...,
+    *,
+    classes: Any = ...,
+    domain: Domain | None = ...,
+    checkpoints: str | Iterable[int] = ...,
+    keep_forecasts: bool = ...,
+    hindsight: bool = ...,
+    batch: int = ...,
+    progress: bool = ...,
+) -> Trace: ...
 
 
 def play(

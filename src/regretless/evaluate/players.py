@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -232,29 +232,59 @@ class RowPlayer(RivalPlayer):
         kind = type(learner).__module__ + " ".join(base.__name__ for base in type(learner).__mro__)
         self.regresses = not hasattr(learner, "predict_proba_one") and "Regressor" in kind
         self.probabilities = hasattr(learner, "predict_proba_one")
+        self._names: list[Any] | None = None  # what the learner calls the classes, decided by its first forecast
 
     def _play(self, X: Any, y: Any, targets: Array) -> Array:
         """Forecast and learn one row at a time."""
         out = np.empty(targets.shape)
         for t, (row, label) in enumerate(zip(dictionaries(X), np.asarray(y).tolist(), strict=True)):
             out[t] = self._one(row)
-            self.learner.learn_one(row, label)
+            self.learner.learn_one(row, label if self._names is None else self._names[self._code_of(label)])
         return out
 
     def forecast(self, x: Array) -> Any:
         """The forecast of one row, passed as a dictionary."""
         return None if self._labels is None and not self.regresses else self._one(dictionaries(x)[0])
 
+    def _code_of(self, label: Any) -> int:
+        assert self._labels is not None  # a row was forecast before
+        return self._labels.code[label]
+
     def _one(self, row: dict[Any, float]) -> Any:
         if self.regresses:
             return float(self.learner.predict_one(row) or 0.0)
-        labels = self.classes.tolist()
         if not self.probabilities:
             said = self.learner.predict_one(row)
-            return np.array([float(said == label) for label in labels])
+            return np.array([float(said == name) for name in self._names_by([] if said is None else [said])])
         given = self.learner.predict_proba_one(row)
-        p = np.array([float(given.get(label, 0.0)) for label in labels])
+        if isinstance(given, Mapping):
+            p = np.array([float(given.get(name, 0.0)) for name in self._names_by(given)])
+        else:
+            p = self._in_order(given)
         return p / p.sum() if 0 < p.sum() < math.inf else np.full(p.size, 1 / p.size)  # no usable forecast: uniform
+
+    def _names_by(self, said: Iterable[Any]) -> list[Any]:
+        """What the learner calls the classes, given the classes that it forecasts.
+
+        Two classes are False and True, which River's classifiers of two classes expect, unless it forecasts the labels.
+        """
+        if self._names is None:
+            labels, own = self.classes.tolist(), [*said]
+            has_them = bool(own) and all(name in labels and type(name) is not bool for name in own)
+            self._names = labels if len(labels) != 2 or has_them else [False, True]
+        return self._names
+
+    def _in_order(self, given: Any) -> Array:
+        """Probabilities given as an array, in the order of the classes."""
+        labels = self.classes.tolist()
+        self._names = self._names or labels
+        p = np.asarray(given, dtype=np.float64).ravel()
+        if p.size != len(labels):
+            raise ValueError(
+                f"{type(self.learner).__name__}.predict_proba_one returned {p.size} numbers for {len(labels)} classes. "
+                f"Return a dictionary from class to probability, or one number per class in the order {labels}."
+            )
+        return p
 
 
 def dictionaries(X: Any) -> list[dict[Any, float]]:

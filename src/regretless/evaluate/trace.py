@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ class Interval(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """The result of one learner on one stream.
 
@@ -73,17 +74,43 @@ class Trace:
     name: str
     competition: Competition | None
     kind: str
-    checkpoints: tuple[Checkpoint, ...] = field(repr=False)
-    bins: Array = field(repr=False)
-    forecasts: Array | None = field(repr=False)
-    classes: Any = field(repr=False)
-    stream: Rows | None = field(repr=False)
-    seen: Callable[[Any], Any] = field(repr=False)
+    checkpoints: tuple[Checkpoint, ...]
+    bins: Array
+    forecasts: Array | None
+    classes: Any
+    stream: Rows | None
+    seen: Callable[[Any], Any]
 
     def __getattr__(self, name: str) -> Array:
         if name in Checkpoint._fields:
             return np.array([getattr(checkpoint, name) for checkpoint in self.checkpoints])
         raise AttributeError(f"Trace has no attribute {name!r}.")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *Checkpoint._fields})
+
+    def _summary(self) -> dict[str, str]:
+        """The numbers at the end, as text. The regret is left out: its comparators may take long."""
+        last = self.checkpoints[-1]
+        found = {"rows": f"{last.rows:,.0f}"}
+        if self.kind == "numbers":
+            found |= {
+                "mean squared error": f"{last.log_loss / last.rows:.4g}",
+                "mean absolute error": f"{self.error_rate:.4g}",
+            }
+        else:
+            found["error rate"] = f"{self.error_rate:.4f}"
+        if self.kind == "probabilities":
+            found |= {"log loss per row": f"{self.mean_log_loss:.4f}", "Brier score": f"{self.brier_score:.4f}"}
+        promises = {"certificate": last.certificate, "bound": last.bound}
+        return found | {name: f"{value:.4g}" for name, value in promises.items() if not math.isnan(value)}
+
+    def __repr__(self) -> str:
+        return f"Trace({self.name}: {', '.join(f'{name} {value}' for name, value in self._summary().items())})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{value}</td></tr>" for name, value in self._summary().items())
+        return f"<table><caption>{escape(self.name)}</caption>{rows}</table>"
 
     # ------------------------------------------------------------------ at the end
 
@@ -209,6 +236,9 @@ class ByName(dict[str, Any]):
 
 class Traces(ByName):
     """The `Trace`s of several learners on one stream, by name."""
+
+    def _repr_html_(self) -> str:
+        return "".join(trace._repr_html_() for trace in self.values())
 
     def plot(self) -> Any:
         """Plot regret and mean loss of every learner over time. Returns the matplotlib axes."""

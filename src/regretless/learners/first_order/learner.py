@@ -298,9 +298,8 @@ class LinearLearner(ScoringLearner):
         table, factor = self._forecaster
         return table[:, WEIGHTS] * factor
 
-    @property
     def _gradients(self) -> Array:
-        """The sum (d, r) of the weighted gradients."""
+        """The sum (d, r) of the weighted gradients; learners without a certificate do not keep it."""
         return self.state_.table[:, GRADIENTS]
 
     @property
@@ -329,7 +328,7 @@ class LinearLearner(ScoringLearner):
         gradients: it needs no solver and no second pass.
         """
         check_is_fitted(self, "state_")
-        G, domain = self._gradients, self.competes_with.domain
+        G, domain = self._gradients(), self.competes_with.domain
         return float(self.state_.tally[EXCESS]) + _farthest(G, domain, comparator_norm)
 
     def _rounds(self, n: int | None) -> int:

@@ -208,7 +208,6 @@ class MirrorLearner(LinearLearner):
         weights = self.state_.average if self._constants.averaging else self.state_.theta
         return weights[:, None], 1.0
 
-    @property
     def _gradients(self) -> Array:
         state = self.state_
         return state.gradients if state.gradients.size else state.zeta.reshape(state.theta.shape)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from regretless.core.learner import FLOAT, is_plain_row
 from regretless.core.state_checks import require
 from regretless.core.types import Array
 from regretless.core.validate import largest_square, writable
-from regretless.learners.logistic.matrices import check_matrix
+from regretless.learners.logistic.matrices import UNLEARNED, check_matrix
 from regretless.learners.logistic.scaling import LARGEST
 from regretless.learners.logistic.schema import (
     AT_SIGHT,
@@ -47,6 +48,9 @@ from regretless.learners.logistic.tables import (
     missing,
 )
 
+NUMBERS_OR_NONE = NUMBERS | {type(None)}
+MOST_NAMES = 1000  # of dictionaries; more are for sparse rows
+
 
 class Fault(NamedTuple):
     """A value that cannot be learned from: its row, its input column, and what is wrong with it."""
@@ -67,6 +71,25 @@ class Block:
 
     def __len__(self) -> int:
         return int(self.table.shape[0])
+
+    def later(self, rows: int) -> Block:
+        """The same block, if so many rows came before it."""
+        fault = None if self.fault is None else self.fault._replace(row=self.fault.row + rows)
+        return replace(self, fault=fault, growth=[(row + rows, schema) for row, schema in self.growth])
+
+    @staticmethod
+    def joined(parts: list[Block]) -> Block:
+        """Blocks of dictionaries, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        width = max(part.table.shape[1] for part in parts)
+        faults = [part.fault for part in parts if part.fault is not None]
+        return Block(
+            np.vstack([np.pad(part.table, ((0, 0), (0, width - part.table.shape[1]))) for part in parts]),
+            np.concatenate([part.bad for part in parts]),
+            min(faults, default=None),
+            list(dict(step for part in parts for step in part.growth).items()),
+        )
 
     def rows(self, some: slice, schema: Schema) -> Array:
         """Some rows, with the columns that the schema has at that time."""
@@ -134,7 +157,7 @@ class Encoder:
     """Encodes rows by a schema; a new encoder, with the grown schema, replaces it when something appears."""
 
     schema: Schema
-    names: tuple[Any, ...] | None  # of the input columns, where they have any
+    first_names: tuple[Any, ...] | None  # of the input columns that the first row had, where they have any
     missing_is_error: bool
     skips_bad_rows: bool
     max_categories: int
@@ -160,6 +183,15 @@ class Encoder:
     def width(self) -> int:
         """The number of encoded columns."""
         return self.schema.width
+
+    def nothing(self, row: int) -> Block:
+        """No rows, after which the schema is this one."""
+        return Block(np.empty((0, self.width)), np.empty(0, dtype=bool), None, [(row, self.schema)])
+
+    @cached_property
+    def names(self) -> tuple[Any, ...] | None:
+        """The names of the input columns, where they have any."""
+        return None if self.first_names is None else self.first_names + self.schema.new_names
 
     def to_file(self) -> dict[str, Any]:
         """What a model file stores of the encoder."""
@@ -188,6 +220,8 @@ class Encoder:
             if self.schema.is_numeric:
                 return self._checked(encode_numbers(rows, self.schema, self.missing_is_error, learns))
             rows = Columns(list((rows.toarray() if sparse.issparse(rows) else rows).T))
+        if isinstance(rows, Dictionaries) and learns.any():
+            return self._checked(encode_dictionaries(rows, self, learns, begun))
         return self._checked(encode_table(rows, self, learns, begun))
 
     def encode_unlearned(self, rows: Any) -> Block:
@@ -211,37 +245,46 @@ class Encoder:
     def encode_one(self, x: Any) -> Array | None:
         """x as a block of one row, if it is a good row of known values, which is the usual case.
 
-        None means that the row may add something, lacks something or is bad: `encode` deals with it.
+        None means that the row may add something or is bad: `encode` deals with it.
         """
         if type(x) is dict:
-            row = self._known_values(x)
-        elif self.names is not None or not self.schema.is_numeric:
+            return None if (row := self._known_values(x)) is None else row[None]
+        if self.names is not None or not self.schema.is_numeric:
             return None
-        else:
-            row = plain_list(x) if type(x) is list else x
-            if type(row) is np.ndarray and row.ndim == 1 and row.dtype is FLOAT:
-                row = np.ascontiguousarray(row)  # a row of an array by columns, such as that of a data frame
-            if self.schema.levels:  # indicators: nothing is missing in a plain row
-                row = (
-                    np.r_[row, np.zeros(len(self.schema.levels))] if is_plain_row(row, len(self.schema.kinds)) else None
-                )
-        if row is None or not is_plain_row(row, self.schema.width):
+        plain: Any = plain_list(x) if type(x) is list else x
+        if type(plain) is np.ndarray and plain.ndim == 1 and plain.dtype is FLOAT:
+            plain = np.ascontiguousarray(plain)  # a row of an array by columns, such as that of a data frame
+        if not is_plain_row(plain, len(self.schema.kinds)) or not largest_square(plain[None]) <= LARGEST**2:
             return None
-        block: Array = row[None]
-        return block if largest_square(block) <= LARGEST**2 else None
+        if self.schema.levels:  # indicators: nothing is missing in a plain row
+            plain = np.r_[plain, np.zeros(len(self.schema.levels))]
+        block: Array = plain[None]
+        return block
 
     def _known_values(self, x: dict[Any, Any]) -> Array | None:
-        """The encoded values of a dictionary with numbers and known categories; None if it has anything else."""
-        schema = self.schema
-        if tuple(x) != self.names or schema.has_unknown:
+        """The encoded values of a dictionary with numbers and known categories; None if it has anything else.
+
+        A value that is None, or a name that it lacks, counts as missing if that has happened in its column before.
+        """
+        schema, names = self.schema, self.names
+        if schema.has_unknown or names is None:
             return None
-        values = list(x.values())
+        if tuple(x) == names:
+            values = list(x.values())
+        elif x.keys() <= self._name_set:
+            values = [x.get(name) for name in names]
+        else:
+            return None
         numbers = values if schema.is_numeric else [values[j] for j in schema.number_columns]
-        if not {*map(type, numbers)} <= NUMBERS:
+        lacks = None in values
+        if not {*map(type, numbers)} <= (NUMBERS_OR_NONE if lacks else NUMBERS):
             return None
         try:
-            found = np.array(numbers, dtype=np.float64)
-            if schema.is_identity:
+            found = np.array(numbers, dtype=np.float64)  # None becomes NaN
+            there = found[found == found] if lacks else found
+            if not largest_square(there[None]) <= LARGEST**2:
+                return None
+            if schema.is_identity and not lacks:
                 return found
             row = np.zeros(schema.width)
             row[schema.number_places] = found
@@ -249,11 +292,30 @@ class Encoder:
                 place = places.get(values[j])
                 if place is not None:
                     row[place] = 1.0
-                elif type(values[j]) is not str or not schema.has_settled(j, values[j], self.max_categories):
+                elif values[j] is not None and not (
+                    type(values[j]) is str and schema.has_settled(j, values[j], self.max_categories)
+                ):
                     return None
         except (TypeError, OverflowError):  # a category that is not hashable, or an integer beyond floats
             return None
-        return row
+        return row if not lacks or self._marks_missing(values, row) else None
+
+    @cached_property
+    def _name_set(self) -> frozenset[Any]:
+        return frozenset(self.names or ())
+
+    def _marks_missing(self, values: list[Any], row: Array) -> bool:
+        """Set the indicators of missing values; False if the row must be refused, or adds an indicator."""
+        if self.missing_is_error:
+            return False
+        if self.schema.indicators:
+            for j, value in enumerate(values):
+                if value is None:
+                    place = self.schema.missing_places.get(j)
+                    if place is None:
+                        return False
+                    row[place] = 1.0
+        return True
 
 
 # ---------------------------------------------------------------------- blocks of numbers
@@ -309,6 +371,44 @@ def find_bad(values: Array, missing_is_error: bool) -> np.ndarray:
 
 
 # ---------------------------------------------------------------------- blocks with names, and perhaps text
+
+
+def encode_dictionaries(given: Dictionaries, encoder: Encoder, learns: np.ndarray, begun: bool) -> Block:
+    """Encode dictionaries: a name never seen becomes a column with the first learned row that has it.
+
+    What a row means must not depend on later ones, so the rows are cut there.
+    """
+    parts: list[Block] = []
+    start, taken = 0, set(given.names)
+
+    def encode_to(stop: int) -> None:
+        nonlocal encoder, begun
+        if stop > start:
+            part = encode_table(given.part(slice(start, stop), encoder.names or ()), encoder, learns[start:stop], begun)
+            parts.append(part.later(start))
+            begun = begun or bool((learns[start:stop] & ~part.bad).any())
+            encoder = encoder.with_schema(part.growth[-1][1]) if part.growth else encoder
+
+    for t, names in given.foreign().items():
+        new = [name for name in names if name not in taken]
+        if not learns[t] or not new:
+            continue
+        if encoder.missing_is_error:
+            raise BadRow(
+                f"row {t}: {new[0]!r} is not one of the features {list(encoder.names or ())}, which other rows lack. "
+                f'Leave it out, or fit a new learner with missing="indicator" or "mean". {UNLEARNED}'
+            )
+        encode_to(t)
+        start = t
+        wider = encoder.with_schema(encoder.schema.with_names(new))
+        if len(wider.schema.kinds) > MOST_NAMES:
+            raise BadRow(f"row {t}: more than {MOST_NAMES} names. Fit a new learner with sparse=True. {UNLEARNED}")
+        if not encode_table(given.part(slice(t, t + 1), wider.names or ()), wider, learns[t : t + 1], begun).bad[0]:
+            parts.append(wider.nothing(t))
+            taken.update(new)
+            encoder = wider
+    encode_to(given.n)
+    return Block.joined(parts)
 
 
 def encode_table(given: Table, encoder: Encoder, learns: np.ndarray, begun: bool) -> Block:
@@ -447,7 +547,7 @@ def _settle(given: Table, schema: Schema, learns: np.ndarray, missing_is_error: 
                 kinds[j], since[j] = kind, t
                 del waiting[j]
         at = t + 1
-    return Schema(tuple(kinds), schema.levels, schema.indicators, schema.rare), since
+    return replace(schema, kinds=tuple(kinds)), since
 
 
 def _growth(
@@ -463,7 +563,7 @@ def _growth(
             levels, rare = (levels, rare | one) if is_rare else ((*levels, level), rare - one)
             met += 1
         then = kinds if not since else [UNKNOWN if since.get(j, row) > row else kind for j, kind in enumerate(kinds)]
-        found.append((row, Schema(tuple(then), levels, schema.indicators, rare)))
+        found.append((row, replace(schema, kinds=tuple(then), levels=levels, rare=rare)))
     return found
 
 

@@ -140,3 +140,6 @@ class GrowingClassifier(OnlineClassifier):
         seen = schema.rows_seen(self._encoder.schema, float(self.state_.tally[ROWS]))
         self.state_ = state.add_columns(self.state_, before.members, after.members, schema.width, seen)
         self._constants, self._encoder = after, self._encoder.with_schema(schema)
+        if len(schema.kinds) > self.n_features_in_:  # dictionaries with new names
+            self.n_features_in_ = len(schema.kinds)
+            self.feature_names_in_ = np.array(self._encoder.names, dtype=object)

@@ -14,6 +14,7 @@ from regretless.core import state_checks, validate
 from regretless.core.errors import BadRow, NoBound, TooLarge
 from regretless.core.inputs import as_soft_block
 from regretless.core.interrupts import uninterrupted
+from regretless.core.labels import Labels
 from regretless.core.learner import ONE
 from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
@@ -44,6 +45,11 @@ from regretless.learners.logistic.sparse_state import SparseState
 from regretless.learners.logistic.state import LogisticState
 from regretless.theory import bounds
 from regretless.theory.domains import Competition
+
+UNBEGUN = (
+    "This %(name)s instance is not fitted yet: learn a row first, or declare classes=[...], and then forecasts of one "
+    "row are uniform until the first row is learned."
+)
 
 
 class OnlineLogisticRegression(GrowingClassifier):
@@ -312,7 +318,7 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     def _require_class(self) -> None:
         if "state_" not in self.__dict__:  # check_is_fitted takes as long as the forecast
-            check_is_fitted(self, "state_")
+            check_is_fitted(self, "state_", msg=UNBEGUN)
         if not self.classes_.size:
             raise NotFittedError(
                 f"this {type(self).__name__} has seen no label yet, so there is no class to forecast: learn a row of "
@@ -370,6 +376,8 @@ class OnlineLogisticRegression(GrowingClassifier):
             self.bad_rows_ += 1
 
     def _forecast_of_one(self, x: Any) -> Array:
+        if "state_" not in self.__dict__ and self.classes is not None:  # a loop may forecast before it learns
+            return np.zeros((1, Labels.of(None, self.classes).classes.size))
         row = self._encode_one(x) if "state_" in self.__dict__ else None
         if row is None:
             return self._forecasts(as_rows(self, x))
@@ -377,6 +385,12 @@ class OnlineLogisticRegression(GrowingClassifier):
         said = np.empty((1, self.state_.slots.size))
         self._forecast(row, said)
         return self._slots.to_classes(said)
+
+    def predict_one(self, x: Any) -> Any:
+        """The most probable class of one row; before the first row, the first of `classes`."""
+        if "state_" not in self.__dict__ and self.classes is not None:
+            return Labels.of(None, self.classes).classes[0]
+        return super().predict_one(x)
 
     # ------------------------------------------------------------------ regret
 

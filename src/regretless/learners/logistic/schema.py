@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -49,6 +49,7 @@ class Schema:
     levels: tuple[Level, ...] = ()
     indicators: bool = False
     rare: frozenset[tuple[int, Any]] = frozenset()  # categories without a table column, with their input column
+    new_names: tuple[Any, ...] = ()  # of the last input columns, which came after the first row
     has_unknown: bool = field(init=False, repr=False, compare=False)  # columns without a value so far
     is_numeric: bool = field(init=False, repr=False, compare=False)  # numbers in input order, and indicators
     is_identity: bool = field(init=False, repr=False, compare=False)  # numbers alone: the table is the input
@@ -94,6 +95,10 @@ class Schema:
             "indicators": self.indicators,
             "rare": [list(one) for one in sorted(self.rare, key=lambda one: (one[0], str(one[1])))],
         }
+
+    def with_names(self, names: list[Any]) -> Schema:
+        """The schema with more input columns, which have no value yet."""
+        return replace(self, kinds=self.kinds + (UNKNOWN,) * len(names), new_names=self.new_names + tuple(names))
 
     def counts(self) -> Counter[int]:
         """How many categories with a table column each input column has."""

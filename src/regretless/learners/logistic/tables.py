@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from regretless.core.errors import BadRow
 from regretless.core.inputs import NUMERIC, as_number, is_missing
 from regretless.core.types import Array
 
@@ -44,22 +43,24 @@ class Columns:
 
 
 class Dictionaries:
-    """Rows given as dictionaries; a name that a row lacks is a missing value."""
+    """Rows given as dictionaries. A name that a row lacks is a missing value; other names are ignored."""
 
-    def __init__(self, rows: list[dict[str, Any]], names: list[str]) -> None:
-        self.n = len(rows)
-        self.values = [
-            list(row.values()) if list(row) == names else self._in_order(t, row, names) for t, row in enumerate(rows)
-        ]
+    def __init__(self, rows: list[dict[Any, Any]], names: list[Any]) -> None:
+        self.n, self.given, self.names = len(rows), rows, names
+        self.values = [list(row.values()) if list(row) == names else [row.get(name) for name in names] for row in rows]
 
-    def _in_order(self, t: int, row: dict[str, Any], names: list[str]) -> list[Any]:
-        if not row.keys() <= (known := frozenset(names)):
-            foreign = next(name for name in row if name not in known)
-            raise BadRow(
-                f"row {t}: {foreign!r} is not one of the features {names}. Leave it out, or fit a new learner: one "
-                "with sparse=True takes any names."
-            )
-        return [row.get(name) for name in names]
+    def part(self, some: slice, names: Sequence[Any]) -> Dictionaries:
+        """Some rows, with these names."""
+        return Dictionaries(self.given[some], list(names))
+
+    def foreign(self) -> dict[int, list[Any]]:
+        """The rows with other names, and these."""
+        known = frozenset(self.names)
+        return {
+            t: [name for name in row if name not in known]
+            for t, row in enumerate(self.given)
+            if not row.keys() <= known
+        }
 
     def value(self, t: int, j: int) -> Any:
         """The value in row t and column j."""
