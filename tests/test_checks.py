@@ -26,6 +26,7 @@ import regretless
 from learners import (
     KINDS,
     LEARNERS,
+    ONE_PER_PATH,
     ONE_ROW_PREDICTIONS,
     PREDICTIONS,
     Entry,
@@ -232,6 +233,17 @@ def test_clone_is_the_recipe_alone(entry: Entry) -> None:
 
 
 # ---------------------------------------------------------------------- 4. what a call may touch
+
+
+@pytest.mark.parametrize("entry", ONE_PER_PATH, ids=str)
+def test_display_and_completion(entry: Entry) -> None:
+    fresh = entry.new()
+    learner, _ = play(entry, entry.stream("uneven"))
+    for each in (fresh, learner):
+        assert "partial_fit" in dir(each)
+        assert type(each).__name__ in repr(each)
+        assert type(each).__name__ in each._repr_html_()
+    assert "state_" in dir(learner)
 
 
 @every_learner

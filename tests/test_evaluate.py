@@ -21,6 +21,7 @@ from regretless import (
     OGD,
     LinearizedFTRL,
     MirrorDescentAggregator,
+    OnlineLogisticRegression,
     Perceptron,
     VovkAzouryWarmuth,
     play,
@@ -244,6 +245,87 @@ def test_river_itself() -> None:
     trace = play(river.LogisticRegression(), X, y.astype(bool), domain=Ball(3.0))
     assert 0.2 < trace.mean_log_loss < 0.8
     assert trace.regret[-1].high > 0
+
+
+@pytest.mark.parametrize("labels", [(-1, 1), ("no", "yes"), (True, False), (2, 7)], ids=str)
+def test_the_labels_of_a_foreign_learner_do_not_matter(labels: tuple[Any, Any]) -> None:
+    river = pytest.importorskip("river", reason="River is not installed")
+    from river import linear_model, tree
+
+    X, y = stream()
+    for make in (linear_model.LogisticRegression, tree.HoeffdingTreeClassifier, linear_model.Perceptron):
+        expected = play(make(), X, y.astype(bool), classes=[False, True])
+        trace = play(make(), X, np.array(labels)[y.astype(int)], classes=list(labels))
+        assert trace.checkpoints[-1].log_loss == expected.checkpoints[-1].log_loss, river
+        assert trace.error_rate == expected.error_rate
+
+
+def test_a_foreign_learner_keeps_the_labels_that_it_forecasts() -> None:
+    tree = pytest.importorskip("river.tree", reason="River is not installed")
+    X, y = stream()
+    names = np.where(y == 1, "yes", "no")
+    learner = tree.HoeffdingTreeClassifier()
+    for row, label in zip(X[:50].tolist(), names[:50].tolist(), strict=True):
+        learner.learn_one(dict(enumerate(row)), label)
+    play(learner, X[50:], names[50:])
+    assert set(learner.predict_proba_one(dict(enumerate(X[0].tolist())))) == {"yes", "no"}
+
+
+class GivesArrays:
+    """A foreign learner that forecasts arrays."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def predict_proba_one(self, x: dict[Any, float]) -> np.ndarray:
+        return np.arange(1.0, self.size + 1.0)
+
+    def learn_one(self, x: dict[Any, float], y: Any) -> None:
+        assert y in ("a", "b")
+
+
+def test_foreign_forecasts_may_be_arrays() -> None:
+    X, y = stream(n=20)
+    names = np.where(y == 1, "b", "a")
+    trace = play(GivesArrays(2), X, names, keep_forecasts=True)
+    np.testing.assert_allclose(trace.forecasts, np.tile([1 / 3, 2 / 3], (20, 1)))
+    with pytest.raises(ValueError, match="returned 3 numbers for 2 classes"):
+        play(GivesArrays(3), X, names)
+
+
+def test_as_river() -> None:
+    pytest.importorskip("river", reason="River is not installed")
+    from river import compose, datasets, evaluate, metrics, preprocessing
+
+    rows = [(x, y) for x, y in datasets.Phishing().take(200)]
+    model = compose.Pipeline(preprocessing.StandardScaler(), regretless.as_river(AIOLI()))
+    assert 0.6 < evaluate.progressive_val_score(rows, model, metrics.Accuracy()).get() <= 1.0
+    ours = regretless.as_river(OnlineLogisticRegression())
+    assert ours.predict_proba_one(rows[0][0]) == {}
+    evaluate.progressive_val_score(rows, ours, metrics.LogLoss())
+    plain = OnlineLogisticRegression().partial_fit([x for x, _ in rows], [y for _, y in rows])
+    said = ours.predict_proba_one(rows[0][0])
+    assert said == pytest.approx(dict(zip([False, True], plain.predict_proba_one(rows[0][0]), strict=True)), abs=1e-15)
+    assert not hasattr(ours.clone().learner, "state_")
+    text = [({"word": "a" if i % 2 else "b", "n": i}, "yes" if i % 2 else "no") for i in range(60)]
+    assert evaluate.progressive_val_score(text, ours.clone(), metrics.Accuracy()).get() > 0.9
+    with pytest.raises(ValueError, match="those of the first row"):
+        model[-1].learn_one({"other": 1.0}, True)
+    with pytest.raises(ValueError, match="not a classifier of this library"):
+        regretless.as_river(SGDClassifier())
+
+
+def test_a_trace_shows_its_numbers() -> None:
+    X, y = stream(n=60)
+    trace = play(AIOLI(radius=2.0), X, y)
+    assert {"certificate", "bound", "rows", "log_loss"} <= set(dir(trace))
+    shown = repr(trace)
+    for words in ("AIOLI", "rows 60", f"log loss per row {trace.mean_log_loss:.4f}", f"{trace.certificate[-1]:.4g}"):
+        assert words in shown
+    assert f"<td>{trace.mean_log_loss:.4f}</td>" in trace._repr_html_()
+    assert "mean squared error" in repr(play(SGDRegressor(), X, X[:, 0]))
+    both = play({"a<b": AIOLI(), "other": AIOLI(radius=2.0)}, X, y)
+    assert "a&lt;b" in both._repr_html_()
 
 
 # ---------------------------------------------------------------------- regret
