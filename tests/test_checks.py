@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -166,6 +167,7 @@ def test_compiled_is_plain_python(games: tuple[Any, Any], number: int) -> None:
 COPIES: dict[str, Callable[[Any, Path], Any]] = {
     "file": through_file,
     "pickle": lambda learner, folder: pickle.loads(pickle.dumps(learner)),
+    "mapped": lambda learner, folder: joblib.load(joblib.dump(learner, folder / "model.joblib")[0], mmap_mode="r"),
 }
 
 

@@ -26,7 +26,7 @@ def random_case(rng, K, largest):
     return rng.normal(size=K) * 10 ** rng.uniform(-2, 1 + largest / 4), Sigma
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(60))
 def test_two_classes_to_1e_10_even_in_logarithm(seed):
     m, Sigma = random_case(np.random.default_rng(seed), 2, largest=8)
     log_p = np.empty(2)
@@ -37,7 +37,7 @@ def test_two_classes_to_1e_10_even_in_logarithm(seed):
     np.testing.assert_allclose(log_p[likely], expected[likely], rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(25))
 def test_three_classes_to_1e_8(seed):
     m, Sigma = random_case(np.random.default_rng(seed), 3, largest=8)
     log_p = np.empty(3)
@@ -47,7 +47,7 @@ def test_three_classes_to_1e_8(seed):
     assert np.isfinite(log_p).all()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_three_classes_of_large_variance_keep_rare_classes(seed):
     rng = np.random.default_rng(seed)
     m, Sigma = random_case(rng, 3, largest=5)

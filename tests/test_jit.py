@@ -243,6 +243,8 @@ def test_a_second_process_compiles_nothing_of_the_flagship():
         done = subprocess.run(
             [sys.executable, "-c", EVERYTHING_COMPILED], capture_output=True, text=True, timeout=900, check=True
         )
-    misses, kernels = (int(number) for number in done.stdout.split())
+        misses, kernels = (int(number) for number in done.stdout.split())
+        if misses == 0:  # tests before this one have compiled them
+            break
     assert misses == 0
     assert kernels > 50

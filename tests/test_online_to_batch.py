@@ -84,7 +84,7 @@ def says(model: Any, X: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("n", [1, 2, 5, 12])
 def test_the_row_is_uniform(n: int) -> None:
     X, y = stream(2, n)
-    kept = [OnlineToBatch(OGD(), random_state=seed).fit(X, y, classes=[0, 1]).n_rows_kept_ for seed in range(300 * n)]
+    kept = [OnlineToBatch(OGD(), random_state=seed).fit(X, y, classes=[0, 1]).n_rows_kept_ for seed in range(100 * n)]
     counts = np.bincount(kept, minlength=n)
     assert counts.size == n
     if n > 1:

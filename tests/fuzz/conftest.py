@@ -1,6 +1,6 @@
 """Fuzz tests: each plays random cases for a bounded time.
 
-`REGRETLESS_FUZZ_SECONDS` is the time per test (0.7 seconds by default; `make fuzz` gives more) and
+`REGRETLESS_FUZZ_SECONDS` is the time per test (0.5 seconds by default; `make fuzz` gives more) and
 `REGRETLESS_FUZZ_SEED` the first seed. A failing test names its seed, which plays the same case again.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-SECONDS = float(os.environ.get("REGRETLESS_FUZZ_SECONDS", "0.7"))
+SECONDS = float(os.environ.get("REGRETLESS_FUZZ_SECONDS", "0.5"))
 FIRST_SEED = int(os.environ.get("REGRETLESS_FUZZ_SEED", "0"))
 
 

@@ -227,10 +227,9 @@ def test_saving_while_learning_gives_a_prefix(tmp_path, eager_switches):
 def frozen(learner: Any) -> int:
     """Make the arrays of a learner and of those it holds read-only; returns how many they are."""
     count = 0
-    for name, array in getattr(learner, "state_", ()) and learner.state_._asdict().items():
-        if name != "moments":  # by which OnlineLogisticRegression knows a state that joblib has mapped
-            array.flags.writeable = False
-            count += 1
+    for array in getattr(learner, "state_", ()):
+        array.flags.writeable = False
+        count += 1
     for name in ("estimators_", "estimators_", "estimator_", "kept_", "estimator_", "_weak"):
         found = vars(learner).get(name, [])
         count += sum(frozen(each) for each in (found if isinstance(found, list) else [found]))

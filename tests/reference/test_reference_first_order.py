@@ -359,7 +359,7 @@ def test_averages(schedule: tuple) -> None:
 @pytest.mark.parametrize("averaging", [False, True])
 def test_linear_certificate(proxy: str, domain: str, loss: str, n_classes: int, averaging: bool) -> None:
     """It bounds the regret of the forecasts against points of the set and its vertices."""
-    rows, rng = stream(10, 2, n_classes), np.random.default_rng(4)
+    rows, rng = stream(6, 2, n_classes), np.random.default_rng(4)
     learner = ReferenceMirrorDescent(
         loss, n_classes, 2, proxy=proxy, domain=domain, schedule=("inverse root", 0.7), averaging=averaging
     )

@@ -22,6 +22,7 @@ from typing import Any
 from weakref import WeakSet
 
 from regretless.core.interrupts import listen, uninterrupted
+from regretless.core.mapped import in_memory
 
 LEARNING = frozenset({"fit", "partial_fit", "predict_then_learn", "play_block", "learn_one", "act", "feedback"})
 OF_PARAMETERS = frozenset({"get_params", "set_params"})
@@ -211,3 +212,6 @@ class TakesTurns:
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__  # for copies and pickles: everything except the lock
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: in_memory(value) for name, value in state.items()})

@@ -32,7 +32,7 @@ class Settings:
 
 
 SETTINGS = Settings()
-QUICK = Settings(rows=200)
+QUICK = Settings(rows=100)
 
 
 def compute(settings: Settings, seed: int, work: Work) -> Table:

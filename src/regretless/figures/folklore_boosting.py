@@ -31,7 +31,7 @@ class Settings:
 
 
 SETTINGS = Settings()
-QUICK = Settings(stages=(1, 5, 20), orders=2, rows=600)
+QUICK = Settings(stages=(1, 4, 12), orders=2, rows=500)
 
 
 def compute(settings: Settings, seed: int, work: Work) -> Table:

@@ -31,7 +31,7 @@ class Settings:
 
 
 SETTINGS = Settings()
-QUICK = Settings(rounds=2000, runs=30)
+QUICK = Settings(rounds=1000, runs=20)
 
 
 def compute(settings: Settings, seed: int, work: Work) -> Table:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regretless.core.jit import kernel
+from regretless.core.mapped import in_memory
 from regretless.core.types import Array
 
 Ids = NDArray[np.int64]
@@ -96,6 +97,9 @@ class Index:
         fill(buckets, self.columns[: self.n])
         self.buckets = buckets
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: in_memory(value) for name, value in state.items()})
+
     def __contains__(self, column: int) -> bool:
         return bool(self.buckets[bucket_of(self.buckets, self.columns, column)] != EMPTY)
 
@@ -103,10 +107,7 @@ class Index:
         """The slots of some rows' columns; -1 where a column has none."""
         slots = np.empty(given.size, dtype=np.int64)
         nothing = NOTHING if indptr.size == 2 else np.zeros(indptr.size - 1)
-        buckets, columns = self.buckets, self.columns
-        if not buckets.flags.writeable:  # joblib has mapped them into memory, read-only
-            buckets, columns = buckets.copy(), columns.copy()
-        place(buckets, columns, self.n, indptr, given, nothing, slots, 0)
+        place(self.buckets, self.columns, self.n, indptr, given, nothing, slots, 0)
         return slots
 
     def add(self, indptr: Ids, given: Ids, weight: Array) -> Ids:

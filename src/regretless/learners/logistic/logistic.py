@@ -302,10 +302,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         if isinstance(self._encoder, SparseEncoder):
             foresee(self.state_, self._encoder.index, X, self._constants, out)
             return
-        found = tuple(self.state_)
-        if not self.state_.moments.flags.writeable:  # joblib has mapped the state into memory, read-only
-            found = tuple(array.copy() for array in found)
-        forecast(found, X, tuple(self._constants), out)
+        forecast(tuple(self.state_), X, tuple(self._constants), out)
 
     def _forecasts(self, X: Any) -> Array:
         self._require_class()

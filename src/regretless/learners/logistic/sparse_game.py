@@ -86,10 +86,8 @@ def play_known(
 
 def foresee(state: SparseState, index: Index, rows: Entries, constants: SparseConstants, out: Array) -> None:
     """Forecast rows; nothing changes."""
-    found, known = tuple(state), (index.buckets, index.columns)
-    if not state.table.flags.writeable:  # joblib has mapped the state into memory, read-only
-        found, known = tuple(array.copy() for array in found), (index.buckets.copy(), index.columns.copy())
-    forecast(found, known, (rows.indptr, rows.columns, rows.data), constants.intercept, out)
+    known = index.buckets, index.columns
+    forecast(tuple(state), known, (rows.indptr, rows.columns, rows.data), constants.intercept, out)
 
 
 def rescaled_rows(state: SparseState, index: Index, rows: Entries, constants: SparseConstants) -> Any:
