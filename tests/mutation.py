@@ -106,6 +106,7 @@ SPEED_ONLY = {
     "kernel",
     "inlined_kernel",
     "apart_kernel",
+    "lanes_kernel",
     "summing_kernel",
     "exact_kernel",
     "overload",

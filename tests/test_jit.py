@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -9,10 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import regretless
 from regretless.core import compile_cache, jit
+from regretless.core.prefetch import prefetch
 
 # A kernel of the package that takes a moment to compile, and calls one of another file.
 CALLER = """
@@ -248,3 +251,38 @@ def test_a_second_process_compiles_nothing_of_the_flagship():
             break
     assert misses == 0
     assert kernels > 50
+
+
+@jit.kernel
+def sum_of_lines(table: np.ndarray, lines: np.ndarray) -> float:
+    total = 0.0
+    for i in range(lines.size):
+        prefetch(table, lines[min(i + 1, lines.size - 1)])
+        total += table[lines[i]].sum()
+    return total
+
+
+def test_fetching_ahead_changes_nothing() -> None:
+    table = np.arange(600.0).reshape(20, 30)
+    before = table.copy()
+    assert sum_of_lines(table, np.random.default_rng(0).permutation(20)) == before.sum()
+    np.testing.assert_array_equal(table, before)
+    prefetch(table, 3)  # plain Python
+
+
+@jit.lanes_kernel
+def four_roots(table: np.ndarray, lines: np.ndarray, out: np.ndarray) -> None:
+    for i in range(lines.size):
+        for k in range(4):
+            out[i, k] = out[i, k] / (1.0 + math.sqrt(table[lines[i], k] + 0.1 * table[lines[i], 4 + k]))
+
+
+def test_vector_instructions_round_as_others_do() -> None:
+    rng = np.random.default_rng(0)
+    table, lines, out = rng.random((50, 8)), rng.permutation(50), rng.normal(size=(50, 4))
+    one_by_one = out.copy()
+    before = jit.config.SLP_VECTORIZE
+    four_roots(table, lines, out)
+    jit.kernel(getattr(four_roots, "py_func", four_roots))(table, lines, one_by_one)
+    np.testing.assert_array_equal(out, one_by_one)
+    assert before == jit.config.SLP_VECTORIZE

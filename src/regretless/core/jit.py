@@ -112,6 +112,18 @@ class _Apart(Compiler):
         self.state.flags.noalias = True
 
 
+class _Lanes(_Apart):
+    """Turns LLVM's vectoriser of straight code on, which Numba leaves off since errors of LLVM 14."""
+
+    def _compile_core(self) -> Any:
+        options: Any = config
+        before, options.SLP_VECTORIZE = options.SLP_VECTORIZE, 1  # Numba compiles one function at a time
+        try:
+            return super()._compile_core()  # type: ignore[no-untyped-call]
+        finally:
+            options.SLP_VECTORIZE = before
+
+
 def _compile(function: Kernel, liberties: set[str], **options: Any) -> Kernel:
     stamped: Any = _StampedCache
     compiled: Any = njit(function, fastmath=liberties, nogil=True, error_model="numpy", **options)
@@ -133,6 +145,11 @@ def inlined_kernel(function: Kernel) -> Kernel:
 def apart_kernel(function: Kernel) -> Kernel:
     """A `kernel` whose arrays must not overlap, inlined into its callers after compilation."""
     return _compile(function, FUSED, forceinline=True, pipeline_class=_Apart)
+
+
+def lanes_kernel(function: Kernel) -> Kernel:
+    """An `apart_kernel` in which short loops of a fixed length become vector instructions. It calls no other kernel."""
+    return _compile(function, FUSED, forceinline=True, pipeline_class=_Lanes)
 
 
 def summing_kernel(function: Kernel) -> Kernel:

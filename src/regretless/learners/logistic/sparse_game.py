@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from regretless.core.jit import kernel
+from regretless.core.prefetch import prefetch
 from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.logistic.hashing import EMPTY, Buckets, Ids, Index, bucket_of
@@ -139,6 +140,7 @@ def run(
         stop = min(n, start + m)
         said = logits[:, : stop - start]
         for t in range(start, stop):
+            fetch(s, entries, t + 1)
             length, square = gather(s.scales, entries, t, weight[t] != 0.0, c.intercept, row)
             sizes[t - start] = math.sqrt(square)
             look(s.table, row.slots, row.x, length, row.score, row.spread)
@@ -189,6 +191,7 @@ def forecast(
     logits = np.empty((N, n, K))
     row = new_row(longest(entries[0]), 1 if K == 2 else K)
     for t in range(n):
+        fetch(s, entries, t + 1)
         length, _ = gather(s.scales, entries, t, False, intercept, row)
         look(s.table, row.slots, row.x, length, row.score, row.spread)
         publish(row.score, logits, t)
@@ -202,6 +205,18 @@ def longest(indptr: Ids) -> int:
     for t in range(indptr.size - 1):
         most = max(most, indptr[t + 1] - indptr[t])
     return most + 1
+
+
+@kernel
+def fetch(state: SparseState, entries: tuple[Ids, Ids, Array], t: int) -> None:
+    """Fetch what is known of the columns of row t, if there is one, while another row is learned."""
+    indptr, slots, _ = entries
+    if t >= indptr.size - 1:
+        return
+    for i in range(indptr[t], indptr[t + 1]):
+        slot = max(slots[i], 0)  # a column without a slot fetches the first
+        prefetch(state.scales, slot)
+        prefetch(state.table, slot)
 
 
 @kernel

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core.jit import apart_kernel, kernel
+from regretless.core.jit import kernel, lanes_kernel
 from regretless.core.links import sigmoid, softmax
 from regretless.core.types import Array
 from regretless.learners.logistic.newton import settle
@@ -100,7 +100,7 @@ def new_row(longest: int, C: int) -> Row:
     )
 
 
-@apart_kernel
+@lanes_kernel
 def look(table: Array, slots: NDArray[np.uintp], x: Array, n: int, score: Array, spread: Array) -> None:
     """The scores and spreads of a row of n entries."""
     C = score.shape[0]
@@ -162,7 +162,7 @@ def judge(row: Row, logits: Array, y: Array, weight: float, kappa: Array, slopes
             row.bend[k, i] = weight * kappa[i] * said[k] * (1.0 - said[k])
 
 
-@apart_kernel
+@lanes_kernel
 def descend(table: Array, slots: NDArray[np.uintp], x: Array, n: int, pull: Array, rate: Array, keep: Array) -> None:
     """Move the weights of the row's n entries, for the first-order members."""
     for e in range(n):
@@ -178,7 +178,7 @@ def descend(table: Array, slots: NDArray[np.uintp], x: Array, n: int, pull: Arra
                 table[at, k, i] = keep[i] * table[at, k, i] - rate[i] * drive / (1.0 + math.sqrt(square))
 
 
-@apart_kernel
+@lanes_kernel
 def believe(table: Array, slots: NDArray[np.uintp], x: Array, n: int, step: Array, bend: Array) -> None:
     """Move the weights of the row's n entries and make them more certain, for the second-order members."""
     for e in range(n):

@@ -1,0 +1,48 @@
+"""prefetch: tell the processor which line of an array a kernel will need soon.
+
+A kernel that reads lines of a large table in random order waits for memory at each of them. If it knows the next ones
+in advance, they can be on their way while it computes. This changes no result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+
+CACHE_LINE = 64  # bytes
+FOR_WRITING, KEEP, DATA = 1, 3, 1  # the arguments of LLVM's instruction
+
+
+def prefetch(array: Any, line: int) -> None:
+    """Fetch array[line], for reading and writing; the array is C-ordered. In plain Python, do nothing."""
+
+
+@intrinsic
+def _prefetch(context: Any, array: Any, line: Any) -> Any:
+    """Compiled: one instruction per cache line."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        byte, number = ir.IntType(8), ir.IntType(32)
+        found = context.make_array(signature.args[0])(context, builder, given[0])
+        length = builder.extract_value(found.strides, 0)
+        start = builder.gep(builder.bitcast(found.data, byte.as_pointer()), [builder.mul(given[1], length)])
+        signs = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), number, number, number])
+        instruction = builder.module.declare_intrinsic("llvm.prefetch", (byte.as_pointer(),), signs)
+        lines: Any = cgutils.for_range_slice(builder, length.type(0), length, length.type(CACHE_LINE), length.type)
+        with lines as (at, _):
+            builder.call(instruction, [builder.gep(start, [at]), number(FOR_WRITING), number(KEEP), number(DATA)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+@overload(prefetch, inline="always")
+def _compiled(array: Any, line: Any) -> Any:
+    def fetch(array: Any, line: Any) -> None:
+        _prefetch(array, line)  # type: ignore[call-arg]  # the context is for the compiler
+
+    return fetch
