@@ -21,6 +21,7 @@ from regretless.learners.trees.prunings import best_pruning, check_trees
 from regretless.theory import bounds
 
 MEMORY = 2**30  # bytes of the forest, if max_nodes is None
+MOST_NODES = 2**53  # of all trees: the table has their numbers as floats
 FIRST_NODES = 4  # per tree, for which a new forest has room
 LEAST_DIRICHLET = 1e-100  # logarithms of forecasts are finite
 
@@ -46,9 +47,8 @@ class MondrianForest(OnlineClassifier):
     r"""Aggregated Mondrian forest: random trees that grow with the rows, each the mixture of all its prunings.
 
     Choose it for numeric columns whose effect on the label is not linear: interactions, thresholds, classes in several
-    clusters. It needs no scaling and no tuning, and is exact: no approximation beyond the number of trees. Choose
-    `OnlineLogisticRegression` for wide, sparse or text columns, or where effects are close to linear. There is no
-    version for regression yet.
+    clusters. It needs neither scaling nor tuning. Choose `OnlineLogisticRegression` for wide, sparse or text columns,
+    or where effects are close to linear. It classifies; regression is not implemented yet.
 
     Each of the M trees partitions the rows by a Mondrian process ([AMF]_): a row at distance e from the box of a node's
     rows, summed over the columns, in units of their ranges so far, gets a leaf of its own with rate e in the time
@@ -63,11 +63,11 @@ class MondrianForest(OnlineClassifier):
               {\sum_{\mathcal P} \pi(\mathcal P) \, e^{-L(\mathcal P)}}
 
     with :math:`L(\mathcal P)` the log loss of the pruning so far. The sum over all prunings costs one step per node on
-    the path of the row (context-tree recursion). A split keeps the mixture as it is: the new leaf starts with the
-    forecast that the tree made for its row, and the prior :math:`\pi` of a pruning is divided among its refinements.
-    In [AMF]_, the first row of a leaf costs nothing and the prior is that of the present tree, so that the bound does
-    not hold for the forecasts as they were made. Forecasts do not anticipate the split of their row. A node whose rows
-    all have the same label is split by a row with another label only.
+    the path of the row (context-tree recursion). A row is forecast by the tree without it, then may split it. A split
+    keeps the mixture as it is: the first forecast of the new leaf is the one that the tree made for its row, and the
+    prior :math:`\pi` of a pruning is divided among its refinements. (The prior of [AMF]_ is
+    :math:`2^{-\mathrm{nodes}}` of the present tree, which is another mixture after each split.) A node whose rows all
+    have the same label is split by a row with another label only.
 
     **Guarantee.** With n rows of weight 1, the log loss of the forest is at most the mean over its trees of the loss
     of any pruning with m leaves, plus :math:`m \ln 10 + (m-1) \ln(2n^2)` (`regretless.bounds.mondrian_pruning`), for
@@ -94,13 +94,16 @@ class MondrianForest(OnlineClassifier):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_digits
+    >>> import numpy as np
     >>> from regretless import MondrianForest
-    >>> X, y = load_digits(return_X_y=True)
+    >>> X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(5000, 2))
+    >>> y = X[:, 0] * X[:, 1] > 0
     >>> learner = MondrianForest()
-    >>> p = learner.predict_then_learn(X, y, classes=range(10))
+    >>> p = learner.predict_then_learn(X, y)
     >>> print(f"log loss {learner.total_loss_ / len(y):.3f}, of one tree {learner.state_.losses.mean() / len(y):.3f}")
+    log loss 0.128, of one tree 0.163
     >>> print(f"{learner.regret_certificate():.0f} above the best prunings <= {learner.regret_bound():.0f}")
+    -166 above the best prunings <= 1923
 
     References
     ----------
@@ -136,10 +139,12 @@ class MondrianForest(OnlineClassifier):
         s = 1.0 / n_classes if self.dirichlet is None else validate.positive("dirichlet", self.dirichlet)
         if not LEAST_DIRICHLET <= s <= 1.0 / LEAST_DIRICHLET:
             raise ValueError(f"dirichlet={s} must be between {LEAST_DIRICHLET} and {1.0 / LEAST_DIRICHLET}.")
-        most = max(1, MEMORY // (8 * width(n_features, n_classes) * n_trees))
-        max_nodes = most if self.max_nodes is None else validate.whole("max_nodes", self.max_nodes, 1)
+        if self.max_nodes is None:
+            max_nodes = MEMORY // (8 * width(n_features, n_classes) * n_trees)
+        else:
+            max_nodes = min(validate.whole("max_nodes", self.max_nodes, 1), MOST_NODES // n_trees)
         seed = validate.whole("random_state", self.random_state, 0) * n_trees % validate.LARGEST_WHOLE
-        return ForestConstants(s, max_nodes, seed)
+        return ForestConstants(s, max(1, max_nodes), seed)
 
     def _start(self, n_features: int, n_classes: int) -> Forest:
         M = int(self.n_estimators)

@@ -24,6 +24,7 @@ from regretless.learners.trees.mondrian_tree import (
     TOTAL,
 )
 
+LATEST = 1e300  # bound on times: their differences, times the reach of a row, are finite
 AT_ONCE = 1024  # nodes per step of a check, which bounds its memory
 
 
@@ -69,6 +70,7 @@ def check_trees(nodes: Array, sizes: Array, n_features: int, rows: float) -> Non
     state_checks.whole("nodes, splits above a node", table[:, RAISED], rows)
     state_checks.sums("nodes, log-odds", table[:, ODDS])
     state_checks.within("nodes, losses", table[:, LOSS], -state_checks.ROUNDING * rows, state_checks.LARGEST)
+    state_checks.within("nodes, times", table[:, TIME], 0.0, LATEST)
     state_checks.require(not table[:M, TIME].any(), "nodes: a root does not begin at time 0")
     inner: NDArray[np.intp] = np.flatnonzero(table[:, LEFT])
     leaves = np.delete(table[:, [FEATURE, THRESHOLD, ODDS, STOP, PASS, RAISED]], inner, axis=0)
@@ -120,7 +122,6 @@ def check_splits(table: Array, inner: NDArray[np.intp], n_features: int) -> None
     parent = table[inner]
     left, right = (table[parent[:, side].astype(np.intp)] for side in (LEFT, RIGHT))
     counts = slice(TOTAL, boxes)
-    state_checks.within("nodes, times", parent[:, TIME], 0.0, state_checks.LARGEST * 1e100)
     state_checks.require(
         np.all((left[:, TIME] == right[:, TIME]) & (left[:, TIME] >= parent[:, TIME])), "nodes: times are not in order"
     )

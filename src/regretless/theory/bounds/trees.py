@@ -42,11 +42,10 @@ def mondrian_pruning(n: int, *, n_leaves: int, stop: float = 0.2) -> float:
 def mondrian_constants(
     n: int, *, n_leaves: int, n_classes: int, dirichlet: float | None = None, stop: float = 0.2
 ) -> float:
-    r"""The log loss of `MondrianForest` above the best constant probabilities in each leaf of a pruning per tree.
+    r"""The log loss of `MondrianForest` above the best constants in the leaves of one pruning per tree (`amf`).
 
-    .. math:: m \ln\frac2\varsigma + (m-1) \ln(2n^2) + (m-1) \ln\left(1 + \frac n{Ks}\right) + m R(n/m)
-
-    .. math:: R(n) = K\left(\tfrac12 - s\right) \ln\left(\tfrac nK + s\right) + n + Ks - \tfrac K2 \ln 2\pi +
+    .. math:: m \ln\frac2\varsigma + (m-1) \ln(2n^2) + (m-1) \ln\left(1 + \frac n{Ks}\right) + m R(n/m),\quad
+        R(n) = K\left(\tfrac12 - s\right) \ln\left(\tfrac nK + s\right) + n + Ks - \tfrac K2 \ln 2\pi +
         K \ln\Gamma(s) + \ln\frac{\Gamma(n + Ks)}{\Gamma(Ks)} - n \ln n
 
     The first two terms are `mondrian_pruning`. R bounds the loss of the forecasts :math:`(n_k + s)/(n + Ks)` above that
@@ -61,7 +60,7 @@ def mondrian_constants(
     **Assumes.** rows of weight 1; one label per row; 0 < s <= 1/2 (None: 1/K); otherwise as `mondrian_pruning`.
 
     >>> round(mondrian_constants(1000, n_leaves=4, n_classes=2), 2)
-    89.07
+    89.41
     """
     check_classes(n_classes)
     pruning = mondrian_pruning(n, n_leaves=n_leaves, stop=stop)
