@@ -23,7 +23,7 @@ from regretless.theory import bounds
 MEMORY = 2**30  # bytes of the forest, if max_nodes is None
 MOST_NODES = 2**53  # of all trees: the table has their numbers as floats
 FIRST_NODES = 4  # per tree, for which a new forest has room
-LEAST_DIRICHLET = 1e-100  # logarithms of forecasts are finite
+LEAST_DIRICHLET = 1e-9  # forecasts are far from 0: see SURE in mondrian_tree.py
 
 
 class Forest(NamedTuple):
@@ -271,21 +271,22 @@ def learn(
         for root in range(sizes.size):
             tree.begin_box(nodes, root, x, K)
     tree.measure(nodes, x, K, scratch.scale)
+    label = tree.sure_label(y)
     for root in range(sizes.size):
         depth = tree.descend(nodes, root, x, scratch.path)
         at, time, rate, seed = depth, 0.0, 0.0, constants.seed + root
         if sizes[root] + 2.0 <= constants.max_nodes:
-            at, time, rate = tree.find_split(nodes, scratch.path, depth, x, y, scratch.scale, seed, row)
-        losses[root] -= tree.weigh(nodes, y, weight, constants.s, depth, at, scratch)
+            at, time, rate = tree.find_split(nodes, depth, x, K, label, seed, row, scratch)
+        losses[root] -= tree.weigh(nodes, y, label, weight, constants.s, depth, at, scratch)
         if at < depth:
             v = scratch.path[at]
             leaf = tree.split(nodes, v, used, tree.draw_cut(nodes, v, x, K, scratch.scale, rate, seed, row), time)
             tree.begin_box(nodes, leaf, x, K)
-            tree.count(nodes, leaf, x, y, weight)
+            tree.count(nodes, leaf, x, y, label, weight)
             nodes[leaf, tree.LOSS] = -scratch.below[at]
             sizes[root] += 2.0
             used += 2
-        tree.settle(nodes, x, y, weight, scratch, min(at, depth - 1))
+        tree.settle(nodes, x, y, label, weight, depth, at, scratch)
     record(tally, weight, weight * loss, weight * loss, 0.0)
 
 
