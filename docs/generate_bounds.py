@@ -15,10 +15,10 @@ from types import ModuleType
 from typing import NamedTuple
 
 from regretless import bounds
-from regretless.theory.bounds import bandits, batch, ensembles, first_order, refitting, second_order
+from regretless.theory.bounds import bandits, batch, ensembles, first_order, refitting, second_order, trees
 
 PAGE = Path(__file__).with_name("bounds.md")
-FAMILIES = (second_order, first_order, refitting, ensembles, bandits, batch)
+FAMILIES = (second_order, first_order, refitting, trees, ensembles, bandits, batch)
 
 INTRODUCTION = """\
 # Bounds

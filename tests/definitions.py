@@ -240,3 +240,12 @@ def one_vs_rest(learner: Any, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) 
     member = learner.estimator
     q = [MEMBERS[type(member)](member, X, np.column_stack([1 - y, y]), weight)[:, 1] for y in Y.T]
     return np.transpose(q) / np.sum(q, axis=0)[:, None]
+
+
+# ---------------------------------------------------------------------- trees
+
+
+def mondrian_forest(learner: Any, X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    names = ("n_estimators", "dirichlet", "max_nodes", "random_state")
+    slow = reference.ReferenceMondrianForest(**given(learner, *names), n_classes=Y.shape[1])
+    return played(slow, X, Y, weight, lambda p: p)

@@ -46,6 +46,7 @@ from regretless import (
     MirrorDescent,
     MirrorDescentAggregator,
     Mixture,
+    MondrianForest,
     OneVsRest,
     OnlineBoosting,
     OnlineLogisticRegression,
@@ -119,7 +120,7 @@ class Entry:
     @property
     def remembers(self) -> bool:
         """Whether a row costs more the more there were, so that streams of it are short."""
-        return bool(self.learner.grows) and getattr(self.learner, "approximation", "exact") == "exact"
+        return "X" in self.learner.grows and getattr(self.learner, "approximation", "exact") == "exact"
 
     @property
     def slow(self) -> bool:
@@ -449,6 +450,11 @@ MATRIX = [
         Entry(OnlineBoosting("naive-bayes", n_estimators=2), 2, certificate=False, theorem=False),
         Entry(OnlineBoosting(OGD(radius=2.0), n_estimators=2), 3, certificate=False, theorem=False),
     ),
+    *defined(
+        by.mondrian_forest,
+        Entry(MondrianForest(n_estimators=3), 2),
+        Entry(MondrianForest(n_estimators=2, dirichlet=0.3, max_nodes=15, random_state=5), 3),
+    ),
     *defined("test_hedge.py", Entry(Stack([AIOLI(radius=1.0), AIOLI(radius=3.0)]), 2)),
     *defined(
         "test_online_to_batch.py",
@@ -698,7 +704,7 @@ def weights(learner: Any) -> np.ndarray:
     if isinstance(learner, LinearLearner):
         return learner.coef_
     names = learner.state_._fields
-    return getattr(learner.state_, next(name for name in ("w", "alpha", "log_weight") if name in names))
+    return getattr(learner.state_, next(name for name in ("w", "alpha", "log_weight", "losses") if name in names))
 
 
 def learned(learner: Any) -> np.ndarray:

@@ -231,6 +231,7 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
     "approximation": ("random-features", "nystrom"),
     "feature_bound": (2.0, 1.25),
     "budget": (10, 20),
+    "max_nodes": (15, 25),
     "classes": (None, [0, 1, 2, 3, 4]),
     "missing": ("mean", "error"),
     "precision": ("double", "single"),

@@ -314,6 +314,8 @@ BAD_PARAMETERS: dict[str, list[Any]] = {
     "coef0": [-1.0, np.nan, "some"],
     "approximation": ["some", None],
     "budget": [0, -1, 1.5, "all"],
+    "dirichlet": [0.0, -1.0, np.nan, np.inf, 1e-200, "flat"],
+    "max_nodes": [0, -1, 1.5, "all"],
     "method": ["laplace", None, 3],
     "bound": [0.0, -1.0, np.nan, np.inf, "big", None],
     "classes": [[0], [0, 0]],

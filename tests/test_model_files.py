@@ -25,6 +25,7 @@ from regretless import (
     KernelAIOLI,
     MirrorDescentAggregator,
     Mixture,
+    MondrianForest,
     OneVsRest,
     OnlineBoosting,
     OnlineLogisticRegression,
@@ -33,6 +34,8 @@ from regretless import (
 )
 from regretless.core import archive, persist
 from regretless.learners.first_order.base_functions import Stumps
+from regretless.learners.trees.mondrian_tree import COUNTS, FEATURE, LEFT, ODDS, RIGHT, THRESHOLD, TIME
+from regretless.learners.trees.mondrian_tree import LOSS as NODE_LOSS
 
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], Any]
 X = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5], [-0.5, 0.2]])
@@ -71,6 +74,17 @@ def set_param(name: str, value: Any) -> Change:
 
 def set_header(**fields: Any) -> Change:
     return lambda header, arrays: header.update(fields)
+
+
+FOREST = MondrianForest(n_estimators=2)
+
+
+def in_a_circle(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """The nodes of the first tree are no longer below its root, but below each other."""
+    nodes = arrays["state.nodes"]
+    first = int(nodes[0, LEFT])
+    nodes[first, [LEFT, RIGHT]] = nodes[0, [LEFT, RIGHT]]
+    nodes[0, [LEFT, RIGHT]] = 0.0
 
 
 IMPOSSIBLE: dict[str, tuple[Any, Change, str]] = {
@@ -116,6 +130,22 @@ IMPOSSIBLE: dict[str, tuple[Any, Change, str]] = {
         set_entry("state.pending", 1, 7.0),
         "action",
     ),
+    "a child of no tree": (FOREST, set_entry("state.nodes", (0, LEFT), 40.0), "children"),
+    "a child twice": (FOREST, set_entry("state.nodes", (0, [LEFT, RIGHT]), 2.0), "children"),
+    "a tree in a circle": (FOREST, in_a_circle, "children|does not have"),
+    "half a split": (FOREST, set_entry("state.nodes", (0, LEFT), 0.0), "one child"),
+    "a feature of no column": (FOREST, set_entry("state.nodes", (0, FEATURE), 2.0), "features"),
+    "a threshold beside the rows": (FOREST, set_entry("state.nodes", (0, THRESHOLD), 9.0), "thresholds"),
+    "a node before its parent": (FOREST, set_entry("state.nodes", (slice(2, 4), TIME), -1.0), "times"),
+    "a box without its rows": (FOREST, set_entry("state.nodes", (0, -1), 9.0), "boxes"),
+    "a box inside out": (FOREST, set_entry("state.nodes", (2, -1), -9.0), "boxes"),
+    "class weights without rows": (FOREST, set_entry("state.nodes", (0, COUNTS), 9.0), "totals"),
+    "odds of another probability": (FOREST, set_entry("state.nodes", (0, ODDS), 3.0), "log-odds"),
+    "a loss that overflows": (FOREST, set_entry("state.nodes", (0, NODE_LOSS), 1e300), "losses"),
+    "nodes beyond the trees": (FOREST, set_entry("state.nodes", (-1, 0), 1.0), "beyond its trees"),
+    "an even number of nodes": (FOREST, set_entry("state.sizes", 0, 2.0), "sizes"),
+    "trees without rows": (FOREST, set_entry("state.tally", slice(None), 0.0), "rows"),
+    "trees better than their mean": (FOREST, set_entry("state.losses", slice(None), 0.0), "losses"),
     "a class twice": (AIOLI(), lambda header, arrays: arrays.update(classes=np.array([1, 1])), "twice"),
     "a class too many": (AIOLI(), lambda header, arrays: arrays.update(classes=np.arange(3)), "binary|numbers"),
     "names of other features": (AIOLI(), set_header(feature_names=["a", "b", "c"]), "feature_names"),
@@ -188,6 +218,8 @@ BOMBS: dict[str, tuple[Any, Change]] = {
     "stages": (OnlineBoosting(n_estimators=2), set_param("n_estimators", 10**8)),
     "stages of learners": (OnlineBoosting(AIOLI(), n_estimators=2), set_param("n_estimators", 10**8)),
     "classes": (Banditron(n_classes=2), set_param("n_classes", 10**9)),
+    "trees": (MondrianForest(n_estimators=2), set_param("n_estimators", 10**9)),
+    "columns of nodes": (MondrianForest(n_estimators=2), set_header(n_features=10**9)),
     "samples": (GAF(expectation="sobol"), set_param("n_samples", 10**9)),
 }
 

@@ -14,6 +14,7 @@ from .gaf import ReferenceGAF
 from .losses import loss_and_slope
 from .mirror import ReferenceMirror
 from .mirror_descent import ReferenceMirrorDescent, largest_slope, theory_schedule
+from .mondrian import ReferenceMondrianForest
 from .newton import minimise
 from .ons import ReferenceONS
 from .vovk import ReferenceVAW
@@ -25,6 +26,7 @@ __all__ = [
     "ReferenceGAF",
     "ReferenceMirror",
     "ReferenceMirrorDescent",
+    "ReferenceMondrianForest",
     "ReferenceOGD",
     "ReferenceONS",
     "ReferencePerceptron",

@@ -116,7 +116,7 @@ class OnlineLearner(Stored):
         For rule see `merge`.
         """
         reason = "each of its steps depends on the last one, so its state is not a sum over rows."
-        if self.grows:
+        if "X" in self.grows:
             reason = "it stores its rows and uses all of them in every step: pass the other rows to `partial_fit`."
         elif self.holds:
             reason = "its weights belong to one run: merge its members, `estimators_`, and start again with them."

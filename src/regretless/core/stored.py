@@ -59,7 +59,7 @@ class Stored(TakesTurns, BaseEstimator, ABC):
     _constants: Any
     params_: dict[str, Any]  # the hyper-parameters since the first row
     _learned: ClassVar[tuple[str, ...]] = ("_labels", "_constants")  # private names that `fit` clears
-    grows: ClassVar[tuple[str, ...]] = ()  # fields of the state with one entry per learned row
+    grows: ClassVar[tuple[str, ...]] = ()  # fields of the state that get longer as rows are learned
     holds: ClassVar[dict[str, str]] = {}  # parameter with learners -> attribute with their fitted clones
     holds_copies: ClassVar[bool] = False  # whether the fitted clones are copies of one learner, the parameter
     held_classes: ClassVar[int | None] = None  # number of classes of the learners that it holds; None: its own

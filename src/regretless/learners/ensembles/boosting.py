@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
 from regretless.core.deviations import joined, standardised
+from regretless.core.draws import uniform
 from regretless.core.errors import BadRow, NoBound, NoCertificate
 from regretless.core.interrupts import listen, uninterrupted
 from regretless.core.jit import kernel
@@ -345,17 +346,6 @@ def hard(Y: Array) -> Array:
         i = int(np.argmax(Y.max(axis=1) < 1.0))
         raise BadRow(f"row {i}: a soft label {Y[i].tolist()}. OnlineBoosting counts mistakes: give one class per row.")
     return Y
-
-
-@kernel
-def uniform(seed: int, row: float) -> float:
-    """A number in [0, 1) for each seed and row (splitmix64)."""
-    state = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(row) * np.uint64(0xD1B54A32D192ED03)
-    state += np.uint64(0x9E3779B97F4A7C15)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    state = state ^ (state >> np.uint64(31))
-    return float(state >> np.uint64(11)) / 9007199254740992.0
 
 
 @kernel

@@ -48,6 +48,7 @@ from regretless.theory.bounds.second_order import (
     online_newton_step,
     vovk_azoury_warmuth,
 )
+from regretless.theory.bounds.trees import mondrian_constants, mondrian_pruning
 
 __all__ = [
     "adagrad_norm",
@@ -86,6 +87,8 @@ __all__ = [
     "kernel_gaf",
     "mirror_descent",
     "mixture",
+    "mondrian_constants",
+    "mondrian_pruning",
     "online_gradient_descent",
     "online_newton_step",
     "perceptron",

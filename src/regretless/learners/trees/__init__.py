@@ -1,0 +1,1 @@
+"""Learners that partition the rows by trees."""

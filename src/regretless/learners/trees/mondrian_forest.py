@@ -1,0 +1,316 @@
+"""MondrianForest: the aggregated Mondrian forest."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from regretless.core import state_checks, validate
+from regretless.core.errors import NoBound
+from regretless.core.jit import kernel
+from regretless.core.learner import OnlineClassifier
+from regretless.core.setting import Setting
+from regretless.core.tally import LOSS, ROWS, TALLIES, UNEVEN, record, require_unit_weights
+from regretless.core.types import Array
+from regretless.learners.trees import mondrian_tree as tree
+from regretless.learners.trees.mondrian_tree import COUNTS, STOP_PRIOR, Scratch, scratch_for
+from regretless.learners.trees.prunings import best_pruning, check_trees
+from regretless.theory import bounds
+
+MEMORY = 2**30  # bytes of the forest, if max_nodes is None
+MOST_NODES = 2**53  # of all trees: the table has their numbers as floats
+FIRST_NODES = 4  # per tree, for which a new forest has room
+LEAST_DIRICHLET = 1e-9  # forecasts are far from 0: see SURE in mondrian_tree.py
+
+
+class Forest(NamedTuple):
+    """The state: all trees in one table, which has room for more nodes."""
+
+    nodes: Array  # (room, 11 + K + 2d): see mondrian_tree.py; 0 where there is no node yet
+    sizes: Array  # (M,) the number of nodes of each tree
+    losses: Array  # (M,) the total log loss of each tree; with weights, -ln of its weight in a mixture
+    tally: Array  # see tally.py
+
+
+class ForestConstants(NamedTuple):
+    """The validated numbers that the kernels read."""
+
+    s: float  # the Dirichlet parameter
+    max_nodes: int  # of each tree
+    seed: int  # of the first tree; the others follow
+
+
+class MondrianForest(OnlineClassifier):
+    r"""Aggregated Mondrian forest: random trees that grow with the rows, each the mixture of all its prunings.
+
+    Choose it for numeric columns whose effect on the label is not linear: interactions, thresholds, classes in several
+    clusters. It needs neither scaling nor tuning. Choose `OnlineLogisticRegression` for wide, sparse or text columns,
+    or where effects are close to linear. It classifies; regression is not implemented yet.
+
+    Each of the M trees partitions the rows by a Mondrian process ([AMF]_): a row at distance e from the box of a node's
+    rows, summed over the columns, in units of their ranges so far, gets a leaf of its own with rate e in the time
+    before the node's split; column and threshold are uniform on the distance. A node forecasts
+
+    .. math:: p_v(k) = \frac{n_{v,k} + s}{n_v + Ks}
+
+    from its class weights. A *pruning* is a subtree with the same root; its leaf that contains the row forecasts. The
+    forecast of a tree is the mixture of all prunings, and that of the forest the mean of the trees:
+
+    .. math:: P(k) = \frac{\sum_{\mathcal P} \pi(\mathcal P) \, e^{-L(\mathcal P)} \, p_{v(\mathcal P)}(k)}
+              {\sum_{\mathcal P} \pi(\mathcal P) \, e^{-L(\mathcal P)}}
+
+    with :math:`L(\mathcal P)` the log loss of the pruning so far. The sum over all prunings costs one step per node on
+    the path of the row (context-tree recursion). A row is forecast by the tree without it, then may split it. A split
+    keeps the mixture as it is: the first forecast of the new leaf is the one that the tree made for its row, and the
+    prior :math:`\pi` of a pruning is divided among its refinements. (The prior of [AMF]_ is
+    :math:`2^{-\mathrm{nodes}}` of the present tree, which is another mixture after each split.) A node whose rows all
+    have the same label is split by a row with another label only.
+
+    **Guarantee.** With n rows of weight 1, the log loss of the forest is at most the mean over its trees of the loss
+    of any pruning with m leaves, plus :math:`m \ln 10 + (m-1) \ln(2n^2)` (`regretless.bounds.mondrian_pruning`), for
+    every stream. `regretless.bounds.mondrian_constants` compares with prunings whose leaves have the best constant
+    probabilities in hindsight. `regret_certificate()` is the exact difference to the best prunings. The bounds hold for
+    trees that depend on the labels, unlike the consistency theorems of [AMF]_.
+
+    **Memory.** A node has 8 (2d + K + 11) bytes, and a tree at most `max_nodes` nodes. A tree that is full no longer
+    splits; its class weights, boxes and mixtures are updated as before, and the guarantee holds for it. A row needs
+    time proportional to M (d + K) times the depth of the trees.
+
+    Parameters
+    ----------
+    n_estimators : M, the number of trees.
+    dirichlet : s, the weight of each class before the first row. None means 1/K.
+    max_nodes : the largest number of nodes of a tree. None means as many as 1 GiB holds for all trees.
+    random_state : seed of the trees. Draws depend only on the seed, the tree and the number of rows learned.
+
+    Attributes
+    ----------
+    classes_ : the labels, in the order of the columns of probabilities.
+    n_nodes_ : the number of nodes of each tree.
+    state_ : `nodes` (the trees), `sizes` (nodes per tree), `losses` (total log loss per tree), `tally`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regretless import MondrianForest
+    >>> X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(5000, 2))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> learner = MondrianForest()
+    >>> p = learner.predict_then_learn(X, y)
+    >>> print(f"log loss {learner.total_loss_ / len(y):.3f}, of one tree {learner.state_.losses.mean() / len(y):.3f}")
+    log loss 0.128, of one tree 0.163
+    >>> print(f"{learner.regret_certificate():.0f} above the best prunings <= {learner.regret_bound():.0f}")
+    -166 above the best prunings <= 1923
+
+    References
+    ----------
+    .. [AMF] Mourtada, Gaïffas and Scornet (2021), key `amf` of REFERENCES.bib; the recursion is of Willems, Shtarkov
+       and Tjalkens (1995), key `context-tree`.
+    """
+
+    state_: Forest
+    _constants: ForestConstants
+    _one_step = True
+    grows = ("nodes",)
+
+    def __init__(
+        self,
+        n_estimators: int = 10,
+        dirichlet: float | None = None,
+        max_nodes: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.dirichlet = dirichlet
+        self.max_nodes = max_nodes
+        self.random_state = random_state
+
+    @classmethod
+    def _entrants(cls, setting: Setting) -> dict[str, Self]:
+        return {"MondrianForest": cls()}
+
+    # ------------------------------------------------------------------ the numbers, and the start
+
+    def _prepare(self, n_features: int, n_classes: int) -> ForestConstants:
+        n_trees = validate.whole("n_estimators", self.n_estimators, 1)
+        s = 1.0 / n_classes if self.dirichlet is None else validate.positive("dirichlet", self.dirichlet)
+        if not LEAST_DIRICHLET <= s <= 1.0 / LEAST_DIRICHLET:
+            raise ValueError(f"dirichlet={s} must be between {LEAST_DIRICHLET} and {1.0 / LEAST_DIRICHLET}.")
+        if self.max_nodes is None:
+            max_nodes = MEMORY // (8 * width(n_features, n_classes) * n_trees)
+        else:
+            max_nodes = min(validate.whole("max_nodes", self.max_nodes, 1), MOST_NODES // n_trees)
+        seed = validate.whole("random_state", self.random_state, 0) * n_trees % validate.LARGEST_WHOLE
+        return ForestConstants(s, max(1, max_nodes), seed)
+
+    def _start(self, n_features: int, n_classes: int) -> Forest:
+        M = int(self.n_estimators)
+        room = M * min(FIRST_NODES, self._constants.max_nodes)
+        return Forest(np.zeros((room, width(n_features, n_classes))), np.ones(M), np.zeros(M), np.zeros(TALLIES))
+
+    def _limits(self) -> tuple[float, float]:
+        return math.inf, validate.reach(1.0)
+
+    def _state_numbers(self, n_features: int, n_classes: int) -> int:
+        return self.n_estimators * width(n_features, n_classes) if isinstance(self.n_estimators, int) else 0
+
+    def _check_state(self) -> None:
+        state, c = self.state_, self._constants
+        state_checks.tally(state.tally)
+        rows, M = float(state.tally[ROWS]), state.sizes.size
+        state_checks.whole("sizes", state.sizes, c.max_nodes)
+        state_checks.require(np.all(state.sizes % 2 == 1), "sizes: a split adds two nodes")
+        state_checks.require(
+            state.sizes.sum() <= len(state.nodes) <= M * c.max_nodes, f"nodes has room for {len(state.nodes)} nodes"
+        )
+        state_checks.require(state.sizes.max() <= 2 * rows + 1, f"sizes: {rows:.0f} rows cannot make so many nodes")
+        state_checks.sums("losses", state.losses)
+        suffered = float(state.tally[LOSS])
+        state_checks.require(
+            state.tally[UNEVEN] or state.losses.mean() >= suffered - state_checks.ROUNDING * (1.0 + abs(suffered)),
+            "losses: the mean of the trees' losses is less than that of the forest",
+        )
+        check_trees(state.nodes, state.sizes, self.n_features_in_, rows)
+        total, heaviest = state.nodes[:M, tree.TOTAL], validate.HEAVIEST if state.tally[UNEVEN] else 1.0
+        state_checks.within("nodes, weight of all rows", total, 0.0, rows * heaviest * (1 + state_checks.ROUNDING))
+        state_checks.require(rows or not state.nodes.any(), "nodes has entries without rows")
+
+    @property
+    def n_nodes_(self) -> np.ndarray:
+        """The number of nodes of each tree."""
+        check_is_fitted(self, "state_")
+        return self.state_.sizes.astype(int)
+
+    # ------------------------------------------------------------------ certificate and bound
+
+    @property
+    def competes_with(self) -> None:  # type: ignore[override]
+        """No set of weights: the best prunings of its trees."""
+        return None
+
+    def _best_prunings(self) -> Array:
+        """The least loss of a pruning, and how many leaves it has, for each tree: (M, 2)."""
+        nodes, sizes = self.state_.nodes, self.state_.sizes
+        return np.array([best_pruning(nodes, i, int(size)) for i, size in enumerate(sizes)])
+
+    def regret_certificate(self, comparator_norm: float | None = None) -> float:
+        """The loss so far minus the mean over the trees of that of their best prunings: an exact value."""
+        check_is_fitted(self, "state_")
+        return float(self.state_.tally[LOSS] - self._best_prunings()[:, 0].mean())
+
+    def regret_bound(self, n: int | None = None) -> float:
+        """An upper bound on the loss minus the mean over the trees of that of their best prunings."""
+        check_is_fitted(self, "state_")
+        rows = int(self.state_.tally[ROWS])
+        require_unit_weights(self.state_.tally)
+        if n is not None and n != rows:
+            raise NoBound(
+                "n: the bound depends on the size of the best prunings, so it exists only for the rows so far: leave n "
+                "out, or call bounds.mondrian_pruning with a number of leaves."
+            )
+        leaves = self._best_prunings()[:, 1].tolist()
+        each = [bounds.mondrian_pruning(rows, n_leaves=int(m), stop=STOP_PRIOR) for m in leaves]
+        return math.fsum(each) / len(each)
+
+    # ------------------------------------------------------------------ the game
+
+    def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
+        done, n = 0, X.shape[0]
+        while done < n:
+            done += run(self.state_, X[done:], Y[done:], weight[done:], self._constants, out[done:])
+            if done < n:
+                self._make_room()
+
+    def _make_room(self) -> None:
+        """Twice the room for nodes, as far as the trees may grow. (Where it is made depends on the rows only.)"""
+        nodes = self.state_.nodes
+        room = min(2 * len(nodes), self.state_.sizes.size * self._constants.max_nodes)
+        grown = np.zeros((room, nodes.shape[1]))
+        grown[: len(nodes)] = nodes
+        self.state_ = self.state_._replace(nodes=grown)
+
+    def _forecast(self, X: Array, out: Array) -> None:
+        forecast_block(self.state_, X, self._constants, out)
+
+
+def width(n_features: int, n_classes: int) -> int:
+    """The numbers per node."""
+    return COUNTS + n_classes + 2 * n_features
+
+
+@kernel
+def forecast(forest: Forest, x: Array, constants: ForestConstants, p: Array) -> None:
+    """The probabilities of a row: the mean of the trees."""
+    M, spread = forest.sizes.size, 0.0
+    p[:] = 0.0
+    for root in range(M):
+        spread += tree.add_forecast(forest.nodes, root, x, constants.s, p)
+    for k in range(p.size):
+        p[k] = (p[k] + spread) / M
+
+
+@kernel
+def has_room(forest: Forest, constants: ForestConstants) -> bool:
+    """Whether every tree can be split once more, or is at its largest size."""
+    M, room = forest.sizes.size, forest.nodes.shape[0]
+    return room >= np.sum(forest.sizes) + 2 * M or room == M * constants.max_nodes
+
+
+@kernel
+def learn(
+    forest: Forest, x: Array, y: Array, weight: float, loss: float, constants: ForestConstants, scratch: Scratch
+) -> None:
+    """Learn a row, of which the forest's forecast had that log loss (without the weight). The forest has room."""
+    nodes, sizes, losses, tally = forest
+    K, row = y.size, tally[ROWS]
+    used = int(np.sum(sizes))
+    if row == 0.0:
+        for root in range(sizes.size):
+            tree.begin_box(nodes, root, x, K)
+    tree.measure(nodes, x, K, scratch.scale)
+    label = tree.sure_label(y)
+    for root in range(sizes.size):
+        depth = tree.descend(nodes, root, x, scratch.path)
+        at, time, rate, seed = depth, 0.0, 0.0, constants.seed + root
+        if sizes[root] + 2.0 <= constants.max_nodes:
+            at, time, rate = tree.find_split(nodes, depth, x, K, label, seed, row, scratch)
+        losses[root] -= tree.weigh(nodes, y, label, weight, constants.s, depth, at, scratch)
+        if at < depth:
+            v = scratch.path[at]
+            leaf = tree.split(nodes, v, used, tree.draw_cut(nodes, v, x, K, scratch.scale, rate, seed, row), time)
+            tree.begin_box(nodes, leaf, x, K)
+            tree.count(nodes, leaf, x, y, label, weight)
+            nodes[leaf, tree.LOSS] = -scratch.below[at]
+            sizes[root] += 2.0
+            used += 2
+        tree.settle(nodes, x, y, label, weight, depth, at, scratch)
+    record(tally, weight, weight * loss, weight * loss, 0.0)
+
+
+@kernel
+def run(forest: Forest, X: Array, Y: Array, weight: Array, constants: ForestConstants, out: Array) -> int:
+    """The game over a block; returns the number of rows learned, fewer than all where the table has no more room."""
+    scratch = scratch_for(forest.nodes, X.shape[1])
+    for t in range(X.shape[0]):
+        if weight[t] != 0.0 and not has_room(forest, constants):
+            return t
+        loss = 0.0
+        forecast(forest, X[t], constants, out[t])
+        for k in range(out.shape[1]):
+            out[t, k] = math.log(out[t, k])
+            loss -= Y[t, k] * out[t, k]
+        if weight[t] != 0.0:
+            learn(forest, X[t], Y[t], weight[t], loss, constants, scratch)
+    return X.shape[0]
+
+
+@kernel
+def forecast_block(forest: Forest, X: Array, constants: ForestConstants, out: Array) -> None:
+    """The log probabilities of a block, all from the same forest."""
+    for t in range(X.shape[0]):
+        forecast(forest, X[t], constants, out[t])
+        for k in range(out.shape[1]):
+            out[t, k] = math.log(out[t, k])

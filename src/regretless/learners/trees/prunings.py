@@ -1,0 +1,142 @@
+"""The best pruning of a tree in hindsight, and checks of trees that are read from files."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from regretless.core import state_checks
+from regretless.core.jit import kernel
+from regretless.core.types import Array
+from regretless.learners.trees.mondrian_tree import (
+    COUNTS,
+    FEATURE,
+    LEFT,
+    LOSS,
+    ODDS,
+    PASS,
+    RAISED,
+    RIGHT,
+    STOP,
+    THRESHOLD,
+    TIME,
+    TOTAL,
+)
+
+LATEST = 1e300  # bound on times: their differences, times the reach of a row, are finite
+AT_ONCE = 1024  # nodes per step of a check, which bounds its memory
+
+
+@kernel
+def in_order(nodes: Array, root: int, size: int, order: Array) -> int:
+    """Write the nodes of a tree, parents before children; returns their number, or size + 1 if there are more."""
+    order[0] = root
+    found = 1
+    i = 0
+    while i < found:
+        v = int(order[i])
+        if nodes[v, LEFT] != 0.0:
+            if found + 2 > size:
+                return size + 1
+            order[found] = nodes[v, LEFT]
+            order[found + 1] = nodes[v, RIGHT]
+            found += 2
+        i += 1
+    return found
+
+
+@kernel
+def best_pruning(nodes: Array, root: int, size: int) -> tuple[float, int]:
+    """The least total loss of a pruning, and how many leaves it has."""
+    order, loss, leaves = np.empty(size), np.empty(nodes.shape[0]), np.empty(nodes.shape[0], np.int64)
+    n = in_order(nodes, root, size, order)
+    for i in range(n - 1, -1, -1):
+        v = int(order[i])
+        loss[v], leaves[v] = nodes[v, LOSS], 1
+        if nodes[v, LEFT] != 0.0:
+            left, right = int(nodes[v, LEFT]), int(nodes[v, RIGHT])
+            if loss[left] + loss[right] < loss[v]:
+                loss[v], leaves[v] = loss[left] + loss[right], leaves[left] + leaves[right]
+    return loss[root], leaves[root]
+
+
+def check_trees(nodes: Array, sizes: Array, n_features: int, rows: float) -> None:
+    """Refuse a table that no run of so many rows can have led to."""
+    M, used = sizes.size, int(sizes.sum())
+    state_checks.require(not nodes[used:].any(), "nodes has entries beyond its trees")
+    table = nodes[:used]
+    check_links(table, sizes, n_features)
+    state_checks.whole("nodes, splits above a node", table[:, RAISED], rows)
+    state_checks.sums("nodes, log-odds", table[:, ODDS])
+    state_checks.within("nodes, losses", table[:, LOSS], -state_checks.ROUNDING * rows, state_checks.LARGEST)
+    state_checks.within("nodes, times", table[:, TIME], 0.0, LATEST)
+    state_checks.require(not table[:M, TIME].any(), "nodes: a root does not begin at time 0")
+    inner: NDArray[np.intp] = np.flatnonzero(table[:, LEFT])
+    leaves = np.delete(table[:, [FEATURE, THRESHOLD, ODDS, STOP, PASS, RAISED]], inner, axis=0)
+    state_checks.require(not leaves.any(), "nodes: a leaf is split")
+    expected = np.column_stack([expit(table[inner, ODDS]), np.logaddexp(0.0, table[inner, ODDS])])
+    off = np.abs(table[inner][:, [STOP, PASS]] - expected)
+    state_checks.require(
+        np.all(off <= state_checks.ROUNDING * (1.0 + expected)), "nodes: probabilities are not the log-odds'"
+    )
+    for begin in range(0, used, AT_ONCE):
+        check_contents(table[begin : begin + AT_ONCE], n_features)
+    for begin in range(0, inner.size, AT_ONCE):
+        check_splits(table, inner[begin : begin + AT_ONCE], n_features)
+
+
+def check_links(table: Array, sizes: Array, n_features: int) -> None:
+    """Every node but the roots is the child of one other, and every tree has as many nodes as it says."""
+    M, used = sizes.size, len(table)
+    state_checks.whole("nodes, children", table[:, [LEFT, RIGHT]], used - 1)
+    state_checks.whole("nodes, features", table[:, FEATURE], n_features - 1)
+    left, right = table[:, LEFT], table[:, RIGHT]
+    state_checks.require(np.all((left == 0.0) == (right == 0.0)), "nodes: a node has one child")
+    children = np.concatenate([left[left != 0.0], right[right != 0.0]])
+    state_checks.require(
+        np.array_equal(np.sort(children), np.arange(M, used)), "nodes: children are not those of trees"
+    )
+    order = np.empty(int(sizes.max()))
+    for tree, size in enumerate(sizes.tolist()):
+        found = in_order(table, tree, int(size), order)
+        state_checks.require(found == size, f"nodes: tree {tree} does not have {size:.0f} nodes")
+
+
+def check_contents(some: Array, n_features: int) -> None:
+    """Class weights that sum to the total, and boxes in order."""
+    boxes = some.shape[1] - 2 * n_features
+    counts, total = some[:, COUNTS:boxes], some[:, TOTAL]
+    state_checks.within("nodes, class weights", some[:, TOTAL:boxes], 0.0, state_checks.LARGEST)
+    state_checks.require(
+        np.all(np.abs(counts.sum(axis=1) - total) <= state_checks.ROUNDING * total), "nodes: totals are not sums"
+    )
+    low, high = some[:, boxes : boxes + n_features], some[:, boxes + n_features :]
+    state_checks.within("nodes, boxes", some[:, boxes:], -state_checks.LARGEST_SQUARED, state_checks.LARGEST_SQUARED)
+    state_checks.require(np.all(low <= high), "nodes have boxes that are not in order")
+
+
+def check_splits(table: Array, inner: NDArray[np.intp], n_features: int) -> None:
+    """What an inner node has in common with its children: it has their rows, and its threshold lies between them."""
+    boxes = table.shape[1] - 2 * n_features
+    parent = table[inner]
+    left, right = (table[parent[:, side].astype(np.intp)] for side in (LEFT, RIGHT))
+    counts = slice(TOTAL, boxes)
+    state_checks.require(
+        np.all((left[:, TIME] == right[:, TIME]) & (left[:, TIME] >= parent[:, TIME])), "nodes: times are not in order"
+    )
+    off = np.abs(left[:, counts] + right[:, counts] - parent[:, counts])
+    state_checks.require(
+        np.all(off <= state_checks.ROUNDING * parent[:, [TOTAL]]), "nodes: children do not have the rows of the node"
+    )
+    low, high = slice(boxes, boxes + n_features), slice(boxes + n_features, None)
+    state_checks.require(
+        np.array_equal(parent[:, low], np.minimum(left[:, low], right[:, low]))
+        and np.array_equal(parent[:, high], np.maximum(left[:, high], right[:, high])),
+        "nodes: boxes are not those of the children",
+    )
+    at = (np.arange(len(parent)), parent[:, FEATURE].astype(np.intp))
+    threshold = parent[:, THRESHOLD]
+    state_checks.require(
+        np.all((left[:, high][at] <= threshold) & (threshold < right[:, low][at])), "nodes: thresholds split no boxes"
+    )
