@@ -86,3 +86,19 @@ def test_killed_in_its_report_a_run_is_resumed(tmp_path):
     assert command("run", *options, tmp_path / "parts", "--resume").exit_code == 0
     assert command("run", *options, tmp_path / "whole").exit_code == 0
     assert files(tmp_path / "parts") == files(tmp_path / "whole")
+
+
+def test_dates_are_learned_by_the_calendar(tmp_path):
+    """A label that depends on the hour alone, which seconds since 1970 do not tell."""
+    minutes = np.random.default_rng(0).integers(0, 60 * 24 * 300, 1500)
+    times = np.datetime64("2026-01-01T00:00") + minutes.astype("m8[m]")
+    is_open = np.abs(minutes // 60 % 24 - 13.5) < 6
+    lines = "".join(f"{when},{'yes' if now else 'no'}\n" for when, now in zip(times, is_open, strict=True))
+    (tmp_path / "rows.csv").write_text("when,open\n" + lines)
+    for model in ("OnlineLogisticRegression", "AIOLI(radius=20)"):
+        options = ["--target", "open", "--model", model, "--json", "--no-hindsight", "--out", tmp_path / model[:5]]
+        done = command("run", tmp_path / "rows.csv", *options)
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.output)["error_rate"] < 0.1
+        said = command("predict", tmp_path / model[:5] / "model.npz", tmp_path / "rows.csv")
+        assert said.exit_code == 0, said.output
