@@ -86,10 +86,12 @@ def test_a_run_leaves_forecasts_model_summary_pictures_and_a_page(done: Path) ->
 def test_a_run_is_the_library_s_own_game(done: Path) -> None:
     import pyarrow.parquet as pq
 
+    from regretless.evaluate.run.rows_for import rows_for
     from regretless.streams import read
 
     learner = OnlineLogisticRegression(missing="mean")
-    p = np.concatenate([learner.predict_then_learn(block.X, block.y) for block in read(done / "clicks.csv", "click")])
+    blocks = read(done / "clicks.csv", "click")
+    p = np.concatenate([learner.predict_then_learn(rows_for(learner, block.X), block.y) for block in blocks])
     table = pq.read_table(done / "clicks-run" / "forecasts.parquet")
     np.testing.assert_array_equal(table["p_yes"].to_numpy(), p[:, 1])
     model = regretless.load(done / "clicks-run" / "model.npz")
@@ -220,7 +222,9 @@ def test_other_learners_numbers_and_model_files(done: Path) -> None:
     )
     on = command("run", "rows.svm", "--model", "rows-run/model.npz", "--out", "on", "--json", at=done)
     assert on.returncode == 0, on.stderr
-    assert json.loads(on.stdout)["mean_log_loss"] < json.loads(first.stdout)["mean_log_loss"]
+    second = json.loads(on.stdout)
+    assert second["mean_log_loss"] < json.loads(first.stdout)["mean_log_loss"]
+    assert second["total_loss"] == pytest.approx(300 * second["mean_log_loss"])  # of these rows alone
     words = command("run", "clicks.csv", "--target", "click", "--model", "AIOLI", at=done)
     assert words.returncode == 3
     assert "'country' has categories" in words.stderr

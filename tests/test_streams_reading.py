@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import sys
-from datetime import UTC, date, datetime
+from datetime import date, datetime, time, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -137,16 +137,45 @@ def test_kinds_missing_values_and_weights(tmp_path):
     reading = read(tmp_path / "a.csv", "label", weight="weight")
     (block,) = reading
     assert reading.columns == {"age": "number", "colour": "category", "when": "time", "member": "truth"}
-    day = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
     assert block.X.to_pydict() == {
         "age": [31.0, None, None, 1000.0],
         "colour": ["red", "blue", None, 'a "quoted"\r\nname'],
-        "when": [day, day + 86410, None, day],
+        "when": [datetime(2024, 1, 1), datetime(2024, 1, 2, 0, 0, 10), None, datetime(2024, 1, 1, 1)],
         "member": [1.0, 0.0, None, 1.0],
     }
     assert block.y.tolist() == ["yes", "no", "yes", "no"]
     assert block.weight.tolist() == [1.0, 0.5, 2.0, 0.0]
     assert (block.first, block.lines) == (0, 6)
+
+
+WRITTEN = {
+    "2024-03-05": datetime(2024, 3, 5),
+    "2024-03-05 09:07": datetime(2024, 3, 5, 9, 7),
+    "2024-03-05T09:07:01.25": datetime(2024, 3, 5, 9, 7, 1, 250_000),
+    "2024-03-05T09:07:01Z": datetime(2024, 3, 5, 9, 7, 1),
+    "2024-03-05 09:07:01+05:30": datetime(2024, 3, 5, 9, 7, 1),
+    "2024-03-05T09:07-0800": datetime(2024, 3, 5, 9, 7),
+    "2024-03-05T09:07:01.1234567+02:00": datetime(2024, 3, 5, 9, 7, 1, 123_456),  # read one by one
+    "2024-03-05 25:00": None,
+    "2024-02-30": None,
+}
+
+
+def test_dates_are_read_as_their_own_clocks_show_them():
+    """And in the same way whether or not their block has one that is written in an unusual way, or none."""
+    for some in ({text: when for text, when in WRITTEN.items() if when}, WRITTEN):
+        lines = [*some, *["2024-01-01"] * 30]
+        csv_text = "when,y\n" + "".join(f"{text},1\n" for text in lines)
+        json_text = "".join(json.dumps({"when": text, "y": 1}) + "\n" for text in lines)
+        for text, form in ((csv_text, "csv"), (json_text, "jsonl")):
+            for rows in (1, 100):
+                reading = read(io.StringIO(text), "y", format=form, rows_at_once=rows, on_bad="skip")
+                X, _, _ = together(reading)
+                assert reading.columns == {"when": "time"} and X["when"].type == pa.timestamp("us")
+                assert X["when"].to_pylist()[:-30] == [when for when in some.values() if when]
+                assert reading.bad_count == sum(when is None for when in some.values())
+    (trend,) = read(io.StringIO("when,y\n1970-01-02 12:00,1\n,0\n"), "y", columns={"when": "trend", "y": "whole"})
+    assert trend.X["when"].to_pylist() == [1.5, None]
 
 
 def test_labels_keep_their_kind():
@@ -369,12 +398,14 @@ def test_json_lines_that_are_none():
 
 
 def test_parquet_types(tmp_path):
-    when = datetime(2024, 1, 1, 0, 0, 1, tzinfo=UTC)
+    when = datetime(2024, 1, 1, 0, 0, 1)
     table = pa.table(
         {
             "i": pa.array([1, None, 3], pa.int32()),
             "d": pa.array([date(1970, 1, 2), None, date(1970, 1, 3)]),
-            "t": pa.array([when] * 3, pa.timestamp("ns", "UTC")),
+            "t": pa.array([when] * 3, pa.timestamp("ns", "America/New_York")),
+            "of_day": pa.array([time(9, 30), None, time(1)]),
+            "lasts": pa.array([timedelta(minutes=2), None, timedelta(1)]),
             "c": pa.array(["a", "b", None]).dictionary_encode(),
             "f": pa.array([0.5, float("nan"), float("inf")]),
             "y": pa.array([True, False, True]),
@@ -384,15 +415,20 @@ def test_parquet_types(tmp_path):
     with pytest.raises(BadRow, match=r"row 3: column 'f' has inf, which is not finite"):
         list(read(tmp_path / "a.parquet", "y"))
     (block,) = read(tmp_path / "a.parquet", "y", on_bad="skip")
-    seconds = when.timestamp()
     assert block.X.to_pydict() == {
         "i": [1.0, None],
-        "d": [86400.0, None],
-        "t": [seconds, seconds],
+        "d": [datetime(1970, 1, 2), None],
+        "t": [datetime(2023, 12, 31, 19, 0, 1)] * 2,
+        "of_day": [datetime(1970, 1, 1, 9, 30), None],
+        "lasts": [120.0, None],
         "c": ["a", "b"],
         "f": [0.5, None],
     }
     assert block.y.tolist() == [True, False] and block.y.dtype == bool
+    (trend,) = read(tmp_path / "a.parquet", "y", columns={"d": "trend"})
+    assert trend.X.to_pydict() == {"d": [1.0, None, 2.0]}
+    with pytest.raises(ValueError, match=r"type date32.* cannot be 'number'; use 'time'"):
+        list(read(tmp_path / "a.parquet", "y", columns={"d": "number"}))
     pq.write_table(pa.table({"l": pa.array([[1]]), "y": [1]}), tmp_path / "b.parquet")
     with pytest.raises(ValueError, match=r"column 'l': columns of type list.*columns="):
         list(read(tmp_path / "b.parquet", "y"))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -60,6 +59,9 @@ def run(
         int | None, typer.Option(min=1, help="Columns of svmlight text (default: as many as its first rows have).")
     ] = None,
     checkpoint_every: Annotated[int, typer.Option(min=1, help="Rows between two checkpoints.")] = 100_000,
+    no_hindsight: Annotated[
+        bool, typer.Option("--no-hindsight", help="Do not compute the best model in hindsight: a shorter report.")
+    ] = False,
     escape_formulas: Annotated[bool, typer.Option("--escape-formulas", help=FORMULAS)] = False,
     json: Annotated[bool, typer.Option("--json", help="Print only the summary, as JSON.")] = False,
 ) -> None:
@@ -74,6 +76,7 @@ def run(
         from regretless.evaluate.run import report
         from regretless.evaluate.run.folder import Folder
         from regretless.evaluate.run.run import DEFAULT, Interrupted, Run, Settings, stopping_at_once
+        from regretless.evaluate.run.summary import entries
 
         if data != "-" and not Path(data).is_file():
             raise typer.BadParameter(f"no such file: {data!r}.")
@@ -100,9 +103,9 @@ def run(
                     going = Run(settings, folder, resume)
                     with _bar(not json, _lines_about(data, going.reading.format)) as bar:
                         going.play(partial(_tell, bar))
-                    with _spinner("collecting forecasts, computing the best model in hindsight", quiet=json):
+                    with progress_bar(not json, None, "collecting forecasts", transient=True) as bar:
                         going.finish(forecasts is Kind.csv, escape_formulas)
-                        summary = report.write(going)
+                        summary = report.write(going, partial(_tell_step, bar), not no_hindsight)
                     folder.clear()
         except (Interrupted, KeyboardInterrupt):
             again = shlex.join([*sys.argv[1:], *([] if resume else ["--resume"])])
@@ -111,7 +114,7 @@ def run(
         if json:
             print(printable_json((path / "summary.json").read_text(encoding="utf-8")), end="")
         else:
-            _print_summary(report.entries(summary), path)
+            _print_summary(entries(summary), path)
 
 
 def predict(
@@ -172,17 +175,9 @@ def _tell(bar: Bar, now: Any) -> None:
     bar.update(description="  ".join(shown), completed=now.lines)
 
 
-@contextmanager
-def _spinner(words: str, quiet: bool) -> Iterator[None]:
-    """Show a status line in a terminal."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield
-        return
-    with console.status(words):
-        yield
+def _tell_step(bar: Bar, what: str, done: int, total: int | None) -> None:
+    """Show a step of the report."""
+    bar.update(description=f"report: {what}", completed=done, total=total)
 
 
 def _print_summary(entries: list[tuple[str, str]], folder: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,8 +142,11 @@ class Match:
 
     # ------------------------------------------------------------------ results
 
-    def trace(self, stream: Rows | None = None) -> Trace:
-        """The trace, including the last row. If `stream` has the rows of the match, the trace also has the regret."""
+    def trace(self, stream: Rows | None = None, told: Callable[[int, int], None] = lambda done, total: None) -> Trace:
+        """The trace, including the last row. If `stream` has the rows of the match, the trace also has the regret.
+
+        `told` is called with the work done and the whole work, as the regret is computed.
+        """
         if not self.checkpoints or self.checkpoints[-1].rows < self.rows:
             self._write(self._totals())
         return Trace(
@@ -156,6 +159,7 @@ class Match:
             classes=self.player.classes,
             stream=stream,
             seen=self.player.for_comparators,
+            told=told,
         )
 
     def as_json(self) -> dict[str, Any]:

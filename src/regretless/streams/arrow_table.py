@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from regretless.streams.kinds import Bad, finite
+from regretless.streams.kinds import Bad, as_days, finite
 from regretless.streams.sources import MOST_CELLS, SAMPLE, is_path
 from regretless.streams.tables import Chunk, Table
 from regretless.streams.witness import Witness
@@ -70,7 +70,9 @@ class ArrowTable(Table):
         """From the type."""
         import pyarrow as pa
 
-        return "whole" if parts and pa.types.is_integer(parts[0].type) else self.guess(parts)
+        if parts and pa.types.is_integer(parts[0].type):
+            return "whole"
+        return "category" if (kind := self.guess(parts)) == "time" else kind
 
     def convert(self, part: Any, kind: str) -> tuple[Any, Bad]:
         """Cast to the kind. A column whose type does not match its declared kind is an error."""
@@ -81,11 +83,13 @@ class ArrowTable(Table):
             part = part.dictionary_decode()
         if kind == "category":
             return part.cast(pa.string()), none
-        if _kind(part.type) == "category":
-            raise ValueError(f"columns: a column of type {part.type} cannot be {kind!r}; use 'category'.")
+        if (_kind(part.type) == "time") != (kind in ("time", "trend")) or _kind(part.type) == "category":
+            raise ValueError(f"columns: a column of type {part.type} cannot be {kind!r}; use {_kind(part.type)!r}.")
+        if kind in ("time", "trend"):
+            return (as_days(_clock(part)) if kind == "trend" else _clock(part)), none
         if kind == "whole":
             return part.cast(pa.int64()), none
-        if _kind(part.type) == "time":
+        if pa.types.is_duration(part.type):
             part = _seconds(part)
         return finite(part.cast(pa.float64(), safe=False))
 
@@ -162,7 +166,8 @@ def _kind(kind: Any) -> str:
         return _kind(kind.value_type)
     if is_a.is_boolean(kind):
         return "truth"
-    if is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_decimal(kind) or is_a.is_null(kind):
+    numbers = (is_a.is_integer, is_a.is_floating, is_a.is_decimal, is_a.is_null, is_a.is_duration)
+    if any(is_number(kind) for is_number in numbers):
         return "number"
     if is_a.is_temporal(kind) and not is_a.is_interval(kind):
         return "time"
@@ -171,14 +176,24 @@ def _kind(kind: Any) -> str:
     raise ValueError(f"columns of type {kind} are not supported: leave it out by declaring the others in columns=.")
 
 
-def _seconds(part: Any) -> Any:
-    """Dates, times of day and durations in seconds."""
+def _clock(part: Any) -> Any:
+    """Dates, times and times of day as timestamps of what their own clocks show."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_date(part.type):
-        part = part.cast(pa.timestamp("ms"))
     if pa.types.is_time32(part.type):
-        return pc.divide(part.cast(pa.int32()).cast(pa.float64()), 1.0 if part.type.unit == "s" else 1e3)
+        part = part.cast(pa.time64("us"))
+    if pa.types.is_time64(part.type):
+        part = part.cast(pa.time64("us"), safe=False).cast(pa.int64())
+    elif pa.types.is_timestamp(part.type) and part.type.tz is not None:
+        part = pc.local_timestamp(part)
+    return part.cast(pa.timestamp("us"), safe=False)
+
+
+def _seconds(part: Any) -> Any:
+    """Durations in seconds."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     a_second = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[part.type.unit]
     return pc.divide(part.cast(pa.int64()).cast(pa.float64(), safe=False), a_second)

@@ -2,7 +2,8 @@
 
 number     float64; null if missing
 truth      true or false, as 1.0 and 0.0
-time       dates and times (ISO 8601; UTC without a time zone) as seconds since 1970
+time       dates and times (ISO 8601), as timestamps of what their own clocks show: 09:00+02:00 is nine o'clock
+trend      the same as days since 1970, for a trend; never inferred
 whole      integers, for labels only
 category   text
 """
@@ -10,18 +11,26 @@ category   text
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-KINDS = ("number", "truth", "time", "category")
-WORDS = {"number": "not a number", "truth": "not true or false", "time": "not a date", "whole": "not an integer"}
+KINDS = ("number", "truth", "time", "trend", "category")
+WORDS = {
+    "number": "not a number",
+    "truth": "not true or false",
+    "time": "not a date",
+    "trend": "not a date",
+    "whole": "not an integer",
+}
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
 NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)$"
 WHOLE = r"^[+-]?\d{1,18}$"
 TRUTH = r"^([tT]rue|TRUE|[fF]alse|FALSE)$"
 TIME = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$"
+OFFSET = r"(:\d\d(?:\.\d+)?) ?(?:Z|[+-]\d\d(?::?\d\d)?)$"  # the time zone after a time
+A_DAY = 86_400_000_000  # microseconds
 MOST = 0.9  # a column has a kind if this share of its sample has; the other rows are bad
 
 Bad = np.ndarray[Any, Any]  # a boolean mask, one entry per row
@@ -86,22 +95,48 @@ def convert(text: Any, kind: str) -> tuple[Any, Bad]:
     if kind == "category":
         values = pc.if_else(pc.is_valid(known), text, pa.scalar(None, pa.string()))
         return values, np.zeros(len(text), dtype=bool)
+    if kind == "trend":
+        values, bad = convert(text, "time")
+        return as_days(values), bad
     try:
+        if kind == "time" and pc.all(pc.match_substring_regex(known, TIME)).as_py() is not False:
+            return _as_timestamps(known), np.zeros(len(text), dtype=bool)
         if kind == "number":
             return finite(pc.cast(known, pa.float64()))
         if kind == "whole" and pc.all(pc.match_substring_regex(known, WHOLE)).as_py() is not False:
             return pc.cast(known, pa.int64()), np.zeros(len(text), dtype=bool)
     except pa.ArrowInvalid:
-        pass  # some value does not fit, or begins with a plus sign: check each value
+        pass  # some value does not fit, or is written in an unusual way: check each value
     found = [None if value is None else _SINGLY[kind](value) for value in known.to_pylist()]
     bad = np.array([value is _UNFIT for value in found], dtype=bool)
-    values = pa.array(
-        [None if value is _UNFIT else value for value in found], pa.int64() if kind == "whole" else pa.float64()
-    )
-    if kind == "whole":
+    values = pa.array([None if value is _UNFIT else value for value in found], type_of(kind))
+    if kind in ("whole", "time"):
         return values, bad
     values, infinite = finite(values)
     return values, bad | infinite
+
+
+def type_of(kind: str) -> Any:
+    """The PyArrow type of a converted column."""
+    import pyarrow as pa
+
+    return {"category": pa.string(), "whole": pa.int64(), "time": pa.timestamp("us")}.get(kind, pa.float64())
+
+
+def as_days(times: Any) -> Any:
+    """Timestamps in microseconds as days since 1970."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.divide(times.cast(pa.int64()).cast(pa.float64(), safe=False), float(A_DAY))
+
+
+def _as_timestamps(known: Any) -> Any:
+    """Dates and times as timestamps, without their time zones."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.cast(pc.replace_substring_regex(known, OFFSET, r"\1"), pa.timestamp("us"))
 
 
 def finite(values: Any) -> tuple[Any, Bad]:
@@ -142,9 +177,7 @@ def _time(value: str) -> Any:
         when = datetime.fromisoformat(value) if re.match(TIME, value) else None
     except ValueError:
         when = None
-    if when is None:
-        return _UNFIT
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    return _UNFIT if when is None else when.replace(tzinfo=None)
 
 
 _SINGLY = {"number": _number, "whole": _whole, "truth": _truth, "time": _time}

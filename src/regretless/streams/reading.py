@@ -29,10 +29,11 @@ def read(
 ) -> Reading:
     """Read a file, standard input or an open file in blocks of rows. At most one block is in memory.
 
-    Tables (CSV, TSV, Parquet, JSON lines, Arrow) give blocks whose X is a pyarrow.Table with float64 and text columns.
-    The kind of a CSV or JSON column is inferred from the first 4096 lines and then fixed: numbers, booleans (1 and 0)
-    or dates (seconds since 1970) if at least 90% of its values are, else categories. Empty fields, NA, N/A, NaN, null
-    and ? are missing values. svmlight and VW text give CSR matrices; their labels are part of the line.
+    Tables (CSV, TSV, Parquet, JSON lines, Arrow) give blocks whose X is a pyarrow.Table with columns of float64, text
+    and timestamps. The kind of a CSV or JSON column is inferred from the first 4096 lines and then fixed: numbers,
+    booleans (1 and 0) or dates (timestamps, without their time zones) if at least 90% of its values are, else
+    categories. Empty fields, NA, N/A, NaN, null and ? are missing values. svmlight and VW text give CSR matrices; their
+    labels are part of the line.
 
     Parameters
     ----------
@@ -48,9 +49,10 @@ def read(
         "quarantine" skip the row and record it in `bad_count` and `bad`. Use "quarantine" if you store such rows.
     on_bad_line : called with every bad line, in order, for example to store it.
     weight : the name of the column of sample weights. (VW text has its own importances.)
-    columns : for a table, a dictionary from names to kinds ("number", "truth", "time", "category") of the columns to
-        use; nothing is then inferred. `reading.columns` is such a dictionary, to read another file in the same way. For
-        svmlight text, the number of features; by default that of the first 4096 lines.
+    columns : for a table, a dictionary from names to kinds of the columns to use: "number", "truth", "time", "trend" (a
+        date as the days since 1970) or "category"; nothing is then inferred. `reading.columns` is such a dictionary, to
+        read another file in the same way. For svmlight text, the number of features; by default that of the first 4096
+        lines.
     skip : the number of good rows to skip at the beginning, in order to resume. They are read and checked again, and
         bad rows are counted again, but they are not returned.
     bits : VW features are hashed into 2^bits columns.

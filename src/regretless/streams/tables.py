@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.streams.kinds import KINDS, WORDS, Bad
+from regretless.streams.kinds import KINDS, WORDS, Bad, type_of
 from regretless.streams.ledger import Ledger
 from regretless.streams.types import BadLine, Block
 
@@ -150,7 +150,7 @@ def _convert(table: Table, chunk: Chunk, plan: Plan, ledger: Ledger) -> tuple[An
 
     def column(name: str, kind: str) -> Any:
         if name not in chunk.columns:
-            return pa.nulls(n, pa.string() if kind == "category" else pa.float64())
+            return pa.nulls(n, type_of(kind))
         part = chunk.columns[name]
         values, bad = table.convert(part, kind)
         for i in np.flatnonzero(bad).tolist():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from regretless.core.calendar import calendar_features
 from regretless.core.types import Array
 from regretless.streams.reading import read
 from regretless.streams.types import Dataset
@@ -20,8 +21,9 @@ MOST_NUMBERS = 100_000_000  # rows times columns
 def read_whole(path: str | Path, target: str = "label", format: str | None = None) -> Dataset:
     """All rows of a file that `read` can read, as numbers.
 
-    Missing numbers become the mean of the column. A category becomes one column of zeros and ones for each of its 100
-    most frequent values; a missing category has only zeros. Empty columns of sparse files are dropped.
+    Missing numbers become the mean of the column. A date becomes its calendar features (`core.calendar`). A category
+    becomes one column of zeros and ones for each of its 100 most frequent values; a missing category has only zeros.
+    Empty columns of sparse files are dropped.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -65,6 +67,8 @@ def _of_tables(blocks: list[Any], path: Path) -> Array:
         values = table[name]
         if pa.types.is_floating(values.type):
             columns.append(_numbers(np.array(values.to_numpy(), dtype=np.float64))[:, None])
+        elif pa.types.is_timestamp(values.type):
+            columns += [_numbers(feature)[:, None] for feature in calendar_features(values).T]
         else:
             columns.append(_one_hot(np.array(values.to_pylist(), dtype=object)))
         _check_size(table.num_rows, sum(each.shape[1] for each in columns), path)

@@ -7,24 +7,23 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from regretless.core.calendar import CALENDAR, calendar_features
 from regretless.core.errors import BadRow
 
 LARGEST = 50_000_000  # most numbers of a sparse block that is made dense
 
 
 def rows_for(learner: Any, X: Any) -> Any:
-    """The rows of a block: a table for learners that accept tables, else a numeric array or CSR matrix."""
+    """The rows of a block: a table for learners that accept tables, else a numeric array or CSR matrix.
+
+    Dates become calendar features, unless the learner reads them itself.
+    """
+    if sparse.issparse(X):
+        return _sparse_for(learner, X)
+    if not getattr(learner, "reads_dates", False):
+        X = _with_calendar(X)
     if learner.reads_tables:
         return X
-    if sparse.issparse(X):
-        if learner.takes_sparse:
-            return X
-        if X.shape[0] * X.shape[1] > LARGEST:
-            raise ValueError(
-                f"{type(learner).__name__} does not accept sparse rows, and {X.shape[1]} columns are too many to make "
-                "dense: choose OnlineLogisticRegression, LinearizedFTRL or OGD, or read fewer rows at a time."
-            )
-        return X.toarray()
     words = [name for name in X.column_names if str(X.schema.field(name).type) != "double"]
     if words:
         raise ValueError(
@@ -32,6 +31,33 @@ def rows_for(learner: Any, X: Any) -> Any:
             "OnlineLogisticRegression, which accepts both, or drop the column."
         )
     return np.column_stack([X[name].to_numpy() for name in X.column_names])
+
+
+def _sparse_for(learner: Any, X: Any) -> Any:
+    if learner.reads_tables or learner.takes_sparse:
+        return X
+    if X.shape[0] * X.shape[1] > LARGEST:
+        raise ValueError(
+            f"{type(learner).__name__} does not accept sparse rows, and {X.shape[1]} columns are too many to make "
+            "dense: choose OnlineLogisticRegression, LinearizedFTRL or OGD, or read fewer rows at a time."
+        )
+    return X.toarray()
+
+
+def _with_calendar(X: Any) -> Any:
+    """The table with calendar features in the place of dates."""
+    import pyarrow as pa
+
+    if not any(pa.types.is_timestamp(field.type) for field in X.schema):
+        return X
+    columns: dict[str, Any] = {}
+    for name in X.column_names:
+        if pa.types.is_timestamp(X[name].type):
+            features = calendar_features(X[name])
+            columns |= {f"{name}_{each}": pa.array(features[:, i]) for i, each in enumerate(CALENDAR)}
+        else:
+            columns[name] = X[name]
+    return pa.table(columns)
 
 
 def labels_for(learner: Any, y: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,11 +85,12 @@ def hindsight_curve(
     sample_weight: Any = None,
     tol: float = 1e-9,
     classes: Any = None,
+    told: Callable[[int], None] = lambda t: None,
 ) -> list[tuple[int, Comparator]]:
     """The best model in hindsight of the first t rows, for every t in `checkpoints`, each warm-started from the last.
 
     `checkpoints` are numbers of rows, or "log": ten per decade, and all rows. The other parameters are those of
-    `best_in_hindsight`.
+    `best_in_hindsight`. `told` is called with each t when its model is found.
 
     Examples
     --------
@@ -107,6 +108,7 @@ def hindsight_curve(
     for t in _marks(checkpoints, played.X.shape[0] // m):
         found, start = _comparator(played, m * t, tol, start)
         curve.append((t, _in_rows(found, m)))
+        told(t)
     return curve
 
 

@@ -1,0 +1,39 @@
+"""The page of a run, in HTML."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+from typing import Any
+
+from regretless.evaluate.run.summary import entries
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
+table { border-collapse: collapse } td { padding: .2rem 1.5rem .2rem 0; vertical-align: top }
+td:first-child { color: #666 } img { max-width: 100% } code { background: #f3f3f3; padding: 0 .2rem }
+"""
+
+
+def page(summary: dict[str, Any], pictures: list[str], learner: Any) -> str:
+    """The report page."""
+    rows = "\n".join(f"<tr><td>{html.escape(a)}</td><td>{html.escape(b)}</td></tr>" for a, b in entries(summary))
+    images = "\n".join(f'<p><img src="{name}" alt="{name.removesuffix(".png")}"></p>' for name in pictures)
+    told = learner.report() if hasattr(learner, "report") else repr(learner)
+    title = f"{Path(summary['data']).name}: {summary['target']}"
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE}</style></head>
+<body>
+<h1>{html.escape(title)}</h1>
+<table>
+{rows}
+</table>
+{images}
+<p>Every row was forecast before its label was used. The regret is the learner's total loss minus that of the best fixed
+model in the set that the learner competes with, chosen with all rows known. The certificate is an upper bound on the
+regret.</p>
+<pre>{html.escape(told)}</pre>
+<p>Forecasts, trace and model are in the same folder as this page. <code>regretless predict model.npz DATA</code>
+forecasts other rows.</p>
+</body></html>
+"""
