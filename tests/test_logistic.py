@@ -21,13 +21,19 @@ from logistic_reference import (
     adagrad_member,
     by_range,
     certified_member,
+    fourier_rows,
     frequencies_member,
     mixture,
     newton_member,
+    pooled_member,
+    product_rows,
     some_rows,
+    spline_rows,
+    stacked_mixture,
 )
 from regretless import BadRow, NoBound, OnlineLogisticRegression
 from regretless.core.errors import TooLarge
+from regretless.learners.logistic import effort as efforts
 from regretless.learners.logistic.members import (
     ADAGRAD,
     FORGETFUL,
@@ -44,8 +50,10 @@ from regretless.streams import adversarial
 
 
 @pytest.mark.parametrize("K", [2, 3])
-@pytest.mark.parametrize("drift", ["none", "track"])
-def test_the_forecast_is_the_mixture_of_its_members(K: int, drift: str) -> None:
+@pytest.mark.parametrize(
+    ("drift", "effort"), [("none", "low"), ("track", "low"), ("none", "high"), ("track", "medium")]
+)
+def test_the_forecast_is_the_mixture_of_its_members(K: int, drift: str, effort: str) -> None:
     X, y = some_rows(60, 4, K)
     rng = np.random.default_rng(5)
     X[:, 1], X[:, 2] = 7.0 * (X[:, 1] > X[:, 1].mean()) - 3.0, rng.random(60) < 0.1  # columns of two values
@@ -64,9 +72,21 @@ def test_the_forecast_is_the_mixture_of_its_members(K: int, drift: str) -> None:
     members += [adagrad_member(versions[each.rows], Y, weight, each.rate, each.intercept) for each in ADAGRAD]
     members.append(frequencies_member(Y, weight))
     parts = [4.0] * len(RADII) + [each.parts for each in newton] + [each.parts for each in ADAGRAD] + [2.0]
-    learner = OnlineLogisticRegression(drift=drift)
+    learner = OnlineLogisticRegression(drift=drift, effort=effort)
     p = learner.predict_then_learn(X, Y, classes=range(K), sample_weight=weight)
-    np.testing.assert_allclose(p, mixture(members, Y, weight, drift == "track", parts), atol=1e-9)
+    if effort == "low":
+        expected = mixture(members, Y, weight, drift == "track", parts)
+    else:
+        expanded = [(each, spline_rows(X, Z, 3)) for each in efforts.SPLINES]
+        if effort == "high":
+            waves = learner.state_.frequencies
+            expanded += [(each, fourier_rows(Z, waves, int(each.octave))) for each in efforts.FOURIER]
+            expanded += [(each, product_rows(Z)) for each in efforts.PRODUCTS]
+        members += [pooled_member(F, Y, weight, each.kappa, each.lam, each.intercept) for each, F in expanded]
+        parts += [*(each.parts for each, _ in expanded), 2.0]
+        expected, combined = stacked_mixture(members, Y, weight, drift == "track", parts)
+        members.append(combined)
+    np.testing.assert_allclose(p, expected, atol=1e-9)
     losses = [-weight @ np.sum(Y * log_softmax(logits, axis=1), axis=1) for logits in members]
     np.testing.assert_allclose(learner.state_.losses, losses, rtol=1e-9)
     assert len(learner.members_) == learner.weights_.size == len(members)

@@ -138,6 +138,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         sparse: bool | str = "auto",
         interactions: Any = None,
         interaction_bits: int = 18,
+        effort: str = "medium",
     ) -> None:
         self.classes = classes
         self.fit_intercept = fit_intercept
@@ -150,6 +151,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         self.sparse = sparse
         self.interactions = interactions
         self.interaction_bits = interaction_bits
+        self.effort = effort
 
     @classmethod
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
@@ -166,7 +168,7 @@ class OnlineLogisticRegression(GrowingClassifier):
     def _prepare(self, n_features: int, n_classes: int) -> Constants | SparseConstants:
         if self._is_sparse:
             return sparse_members.constants(n_classes, self._settings.fit_intercept, self._settings.tracks)
-        return self._settings.constants(self._encoder.width, n_classes)
+        return self._settings.constants(self._encoder.width, n_classes, self._encoder.schema.numbers)
 
     @property
     def _is_sparse(self) -> bool:
@@ -228,7 +230,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         if isinstance(self._encoder, SparseEncoder):
             return self._encoder.expected * (sparse_state.weight_vectors(n_classes) * WIDTH + 2)
         s, width = self._settings, self._encoder.width
-        return state.size(width, s.fit_intercept, n_classes, s.members(width, n_classes))
+        return state.size(width, s.fit_intercept, n_classes, s.members(width, n_classes, self._encoder.schema.numbers))
 
     def _check_state(self) -> None:
         if isinstance(self._encoder, SparseEncoder):
@@ -246,7 +248,8 @@ class OnlineLogisticRegression(GrowingClassifier):
             K = max(2, self.classes_.size + len(part.arrivals))
             if part.arrivals or part.last_schema:  # refuse now what would be too large later
                 require_few(K, self._settings.max_classes)
-                self._settings.constants((part.last_schema or self._encoder.schema).width, K)
+                schema = part.last_schema or self._encoder.schema
+                self._settings.constants(schema.width, K, schema.numbers)
         return PartPlay(part, np.empty((len(part.block) if keep else 0, K)), self._learn_segment, self._slot_of_class)
 
     def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Part:
