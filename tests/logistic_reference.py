@@ -131,7 +131,7 @@ def spline_rows(X: np.ndarray, Z: np.ndarray, levels: int, size: int = 128) -> n
             u, i = rank_of(X[t, j], sample), 0
             for level in range(1, levels + 1):
                 for k in range(2 ** (level - 1)):
-                    hats[t, i, j] = max(0.0, 1.0 - abs(u - (2 * k + 1) / 2**level) * 2**level)
+                    hats[t, i, j] = max(0.0, 1.0 - abs(u - (2 * k + 1) / 2**level) * 2**level) - (level == 1)
                     i += 1
             gone = len(sample) if t < size else int(chance(t + 1) * (t + 1))
             if gone < size:

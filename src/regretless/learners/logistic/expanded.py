@@ -139,7 +139,7 @@ def start(members: Members, n_columns: int, intercept: bool, n_classes: int) -> 
         "samples": np.zeros((members.numbers.size * bool(len(members.splines)), SAMPLE)),
         "frequencies": fourier_rows.frequencies(sizes.directions, n_columns),
         "spread": np.zeros(2),
-        "pairs": choose_pairs(sizes.pairs, n_columns, np.empty((0, 2), dtype=np.int64)),
+        "pairs": choose_pairs(sizes.pairs, n_columns, np.empty((0, 2))),
         "stack_matrix": matrix,
         "stack_weights": weights,
     }
@@ -182,7 +182,7 @@ def _keys(kind: str, members: Members, pairs: Any, n_columns: int, intercept: bo
         waves = np.array([[KEYS], [2 * KEYS]]) + np.arange(sizes.directions)
         found = [waves.ravel(), first[: n_columns * sizes.direct]]
     else:
-        found = [(pairs[:, 0] + 1) * KEYS + pairs[:, 1], first]
+        found = [((pairs[:, 0] + 1) * KEYS + pairs[:, 1]).astype(np.int64), first]
     return np.concatenate([*found, np.full(int(intercept), -1)])
 
 
@@ -254,7 +254,7 @@ def check(state: Any, members: Members, rows: float) -> None:
     most = learned * n_columns * FARTHEST**2
     state_checks.within("spread, squares", state.spread[SQUARES], 0.0, most * (1.0 + state_checks.ROUNDING))
     pairs = state.pairs
-    state_checks.require(np.all((pairs >= 0) & (pairs < max(n_columns, 1))), "pairs have columns that do not exist")
+    state_checks.whole("pairs", pairs, n_columns - 1.0)
     state_checks.require(np.all(pairs[:, 0] >= pairs[:, 1]), "pairs are not in order")
     state_checks.require(len(np.unique(pairs, axis=0)) == len(pairs), "pairs: one occurs twice")
     state_checks.covariance("stack_matrix", state.stack_matrix, 1.0 / stacking.PRIOR)

@@ -7,14 +7,11 @@ and the intercept. If there are too many pairs for the row's size, a random samp
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regretless.core.jit import kernel
 from regretless.core.types import Array
 
 SEED = 0
-
-Pairs = NDArray[np.int64]
 
 
 def width(n_pairs: int, n_columns: int, intercept: bool) -> int:
@@ -27,7 +24,7 @@ def all_pairs(n_columns: int) -> int:
     return n_columns * (n_columns + 1) // 2
 
 
-def choose_pairs(n_pairs: int, n_columns: int, known: Pairs) -> Pairs:
+def choose_pairs(n_pairs: int, n_columns: int, known: Array) -> Array:
     """So many pairs (n_pairs, 2) of columns: those known, as far as there is room for them, then random others."""
     kept = known[:n_pairs]
     if len(kept) == n_pairs:
@@ -36,15 +33,15 @@ def choose_pairs(n_pairs: int, n_columns: int, known: Pairs) -> Pairs:
     new = ~np.isin(first * n_columns + second, kept @ np.array([n_columns, 1]))
     others = np.column_stack([first[new], second[new]])
     drawn = np.sort(np.random.default_rng(SEED).permutation(len(others))[: n_pairs - len(kept)])
-    return np.concatenate([kept, others[drawn]]).astype(np.int64)
+    return np.concatenate([kept, others[drawn]])
 
 
 @kernel
-def product_rows(pairs: Pairs, rows: Array, out: Array) -> None:
-    """Write the product rows of a block of rescaled rows."""
+def product_rows(pairs: Array, rows: Array, out: Array) -> None:
+    """Write the product rows of a block of rescaled rows; `pairs` (n, 2) holds integers."""
     n = pairs.shape[0]
     for t in range(rows.shape[0]):
         for i in range(n):
-            out[t, i] = rows[t, pairs[i, 0]] * rows[t, pairs[i, 1]]
+            out[t, i] = rows[t, int(pairs[i, 0])] * rows[t, int(pairs[i, 1])]
         for j in range(rows.shape[1]):
             out[t, n + j] = rows[t, j]

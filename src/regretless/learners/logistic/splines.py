@@ -9,10 +9,11 @@ A function of u is a sum of hats. Level l has :math:`2^{l-1}` of them, of width 
 
 .. math:: h_{lk}(u) = \max(0,\; 1 - |2^l u - 2k - 1|), \qquad 0 \le k < 2^{l-1},
 
-so that levels 1 to L span the functions that are linear between the multiples of :math:`2^{-L}` and 0 at 0 and 1. A
-spline row has, in this order, the rescaled row, the hats of every column of numbers (levels in order), and the
-intercept. With fewer levels the row is shorter, and the remaining weights keep their meaning. A missing value has no
-hats: they are 0.
+so that levels 1 to L span the functions that are linear between the multiples of :math:`2^{-L}` and 0 at 0 and 1. The
+hat of level 1 is lowered by 1, so that all are 0 for the median: a column that never changed gives zeros, and so does a
+missing value, which counts as the median. A spline row has, in this order, the rescaled row, the hats of every column
+of numbers (levels in order), and the intercept. With fewer levels the row is shorter, and the remaining weights keep
+their meaning.
 """
 
 from __future__ import annotations
@@ -86,11 +87,12 @@ def place(samples: Array, i: int, held: int, x: float, after: bool) -> int:
 
 @kernel
 def write_hats(u: float, levels: int, out: Array, t: int, first: int, apart: int) -> None:
-    """Write the hats of rank u into a row of zeros, at first, first + apart, and so on: one of each level is not 0."""
+    """Write the hats of rank u into a row of zeros, at first, first + apart, and so on: at most one of each level."""
     hats = 1
     for _ in range(levels):
         k = int(u * hats)
-        out[t, first + (hats - 1 + k) * apart] = 1.0 - abs(2.0 * hats * u - 2.0 * k - 1.0)
+        hat = 1.0 - abs(2.0 * hats * u - 2.0 * k - 1.0)
+        out[t, first + (hats - 1 + k) * apart] = hat if hats > 1 else hat - 1.0
         hats *= 2
 
 

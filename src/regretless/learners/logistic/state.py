@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class LogisticState(NamedTuple):
     spread: Array  # (2,)
     fourier_matrices: Array  # (F, D, D)
     fourier_weights: Array  # (F, K, D)
-    pairs: Any  # (pairs, 2) columns, integers: see product_rows.py
+    pairs: Array  # (pairs, 2) columns: see product_rows.py
     product_matrices: Array  # (Q, D, D)
     product_weights: Array  # (Q, K, D)
     stack_matrix: Array  # (members, members): see stacking.py
