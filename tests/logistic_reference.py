@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import log_softmax, logsumexp, softmax
 
 from learners import standardised
@@ -104,3 +105,115 @@ def some_rows(n: int, d: int, K: int, seed: int = 0) -> tuple[np.ndarray, np.nda
     X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-3, 3, size=d) + rng.normal(size=d)
     z = (X - X.mean(axis=0)) / X.std(axis=0) @ rng.normal(size=(d, K)) * 2
     return X, np.argmax(z + rng.gumbel(size=z.shape), axis=1)
+
+
+# ---------------------------------------------------------------------- expanded rows and the stack
+
+
+def chance(n: int) -> float:
+    found = n % 2**31
+    for factor in (0x5BD1E995, 0x2C9277B5, 0x1B873593):
+        found = found * factor % 2**31
+        found ^= found >> 15
+    return found / 2**31
+
+
+def rank_of(value: float, sample: list[float]) -> float:
+    """The share of smaller values, ties and the value itself counting half."""
+    return (sum(x < value for x in sample) + sum(x <= value for x in sample) + 1) / (2 * len(sample) + 2)
+
+
+def spline_rows(X: np.ndarray, Z: np.ndarray, levels: int, size: int = 128) -> np.ndarray:
+    """Rescaled columns, hats of the ranks in samples of `size` values, and the intercept; X without missing values."""
+    n, d = X.shape
+    samples: list[list[float]] = [[] for _ in range(d)]
+    hats = np.zeros((n, 2**levels - 1, d))
+    for t in range(n):
+        for j, sample in enumerate(samples):
+            u, i = rank_of(X[t, j], sample), 0
+            for level in range(1, levels + 1):
+                for k in range(2 ** (level - 1)):
+                    hats[t, i, j] = max(0.0, 1.0 - abs(u - (2 * k + 1) / 2**level) * 2**level) - (level == 1)
+                    i += 1
+            gone = len(sample) if t < size else int(chance(t + 1) * (t + 1))
+            if gone < size:
+                del sample[gone : gone + 1]
+                sample.append(X[t, j])
+                sample.sort()
+    return np.hstack([Z[:, :d], hats.reshape(n, -1), Z[:, d:]])
+
+
+def fourier_rows(Z: np.ndarray, frequencies: np.ndarray, octave: int) -> np.ndarray:
+    rows = Z[:, :-1]
+    size = np.sqrt(np.cumsum(np.sum(rows**2, axis=1)) / np.arange(1, len(rows) + 1))
+    angles = 0.6 * 2**octave * (rows / np.where(size > 0, size, 1.0)[:, None]) @ frequencies.T
+    return np.hstack([np.cos(angles), np.sin(angles), Z])
+
+
+def product_rows(Z: np.ndarray) -> np.ndarray:
+    d = Z.shape[1] - 1
+    return np.hstack([*(Z[:, [i]] * Z[:, [j]] for i in range(d) for j in range(i + 1)), Z])
+
+
+def pooled_member(
+    F: np.ndarray, Y: np.ndarray, weight: np.ndarray, kappa: float, lam: float, intercept: float
+) -> np.ndarray:
+    """As `newton_member`, with one matrix for all classes."""
+    n, K = Y.shape
+    D = F.shape[1]
+    if K == 2:
+        return newton_member(F, Y, weight, kappa, lam, intercept=intercept)
+    A, W, out = lam * np.eye(D), np.zeros((K, D)), np.empty((n, K))
+    A[-1, -1] = intercept
+    for t in range(n):
+        x = F[t]
+        v = np.linalg.solve(A, x)
+        m, q = W @ x, v @ x
+        out[t], z = m, m.copy()
+        for _ in range(200):
+            p = softmax(z)
+            J = np.eye(K) + weight[t] * q * (np.diag(p) - np.outer(p, p))
+            step = np.linalg.solve(J, z - m - weight[t] * q * (Y[t] - p))
+            z -= step / (1.0 + np.abs(step).max())
+        p = softmax(z)
+        W += weight[t] * np.outer(Y[t] - p, v)
+        A += weight[t] * kappa * np.mean(p * (1 - p)) * np.outer(x, x)
+    return out
+
+
+def stacked_mixture(
+    members: list[np.ndarray], Y: np.ndarray, weight: np.ndarray, shares: bool, parts: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """The mixture of the members and of the one that combines them, whose parts come last; and the latter's logits."""
+    log_p = np.array([log_softmax(logits, axis=1) for logits in members])
+    N, n, K = log_p.shape
+    prior = np.array(parts) / np.sum(parts)
+    log_weight, rows, out, said = np.log(prior), 0, np.empty((n, K)), np.empty((n, K))
+    A, w = 30.0 * np.eye(N + 1), np.r_[np.zeros(N), 1.0]
+    for t in range(n):
+        among = logsumexp(log_weight[:N, None] + log_p[:, t], axis=0)
+        F = np.vstack([log_p[:, t], among])
+        F = np.clip(F - F.mean(axis=1, keepdims=True), -15.0, 15.0)
+        said[t] = w @ F
+        every = np.vstack([log_p[:, t], log_softmax(said[t])])
+        out[t] = logsumexp(log_weight[:, None] + every, axis=0)
+        # the implicit step along v = A^-1 g
+        g = F @ (Y[t] - softmax(said[t]))
+        v = np.linalg.solve(A, g)
+        h = v @ F
+
+        def slope(s: float, h: np.ndarray = h, z: np.ndarray = said[t], t: int = t, square: float = v @ g) -> float:
+            return s * square - weight[t] * float((Y[t] - softmax(z + s * h)) @ h)
+
+        s = brentq(slope, 0.0, weight[t], xtol=1e-14) if slope(weight[t]) > 0.0 else weight[t]
+        w = w + s * v
+        p = softmax(said[t] + s * h)
+        Hv = F @ (p * (h - p @ h))
+        if v @ Hv > 0.0:
+            A += weight[t] * np.outer(Hv, Hv) / (v @ Hv)
+        log_weight = log_weight + weight[t] * every @ Y[t]
+        log_weight -= logsumexp(log_weight)
+        rows += 1
+        if shares:
+            log_weight = np.log((1 - 1 / (rows + 1)) * np.exp(log_weight) + 1 / (rows + 1) * prior)
+    return np.exp(out), said

@@ -22,13 +22,19 @@ from logistic_reference import (
     adagrad_member,
     by_range,
     certified_member,
+    fourier_rows,
     frequencies_member,
     mixture,
     newton_member,
+    pooled_member,
+    product_rows,
     some_rows,
+    spline_rows,
+    stacked_mixture,
 )
 from regretless import BadRow, NoBound, OnlineLogisticRegression
 from regretless.core.errors import TooLarge
+from regretless.learners.logistic import effort as efforts
 from regretless.learners.logistic.members import (
     ADAGRAD,
     FORGETFUL,
@@ -45,8 +51,10 @@ from regretless.streams import adversarial
 
 
 @pytest.mark.parametrize("K", [2, 3])
-@pytest.mark.parametrize("drift", ["none", "track"])
-def test_the_forecast_is_the_mixture_of_its_members(K: int, drift: str) -> None:
+@pytest.mark.parametrize(
+    ("drift", "effort"), [("none", "low"), ("track", "low"), ("none", "high"), ("track", "medium")]
+)
+def test_the_forecast_is_the_mixture_of_its_members(K: int, drift: str, effort: str) -> None:
     X, y = some_rows(60, 4, K)
     rng = np.random.default_rng(5)
     X[:, 1], X[:, 2] = 7.0 * (X[:, 1] > X[:, 1].mean()) - 3.0, rng.random(60) < 0.1  # columns of two values
@@ -65,9 +73,21 @@ def test_the_forecast_is_the_mixture_of_its_members(K: int, drift: str) -> None:
     members += [adagrad_member(versions[each.rows], Y, weight, each.rate, each.intercept) for each in ADAGRAD]
     members.append(frequencies_member(Y, weight))
     parts = [4.0] * len(RADII) + [each.parts for each in newton] + [each.parts for each in ADAGRAD] + [2.0]
-    learner = OnlineLogisticRegression(drift=drift)
+    learner = OnlineLogisticRegression(drift=drift, effort=effort)
     p = learner.predict_then_learn(X, Y, classes=range(K), sample_weight=weight)
-    np.testing.assert_allclose(p, mixture(members, Y, weight, drift == "track", parts), atol=1e-9)
+    if effort == "low":
+        expected = mixture(members, Y, weight, drift == "track", parts)
+    else:
+        expanded = [(each, spline_rows(X, Z, 3)) for each in efforts.SPLINES]
+        if effort == "high":
+            waves = learner.state_.frequencies
+            expanded += [(each, fourier_rows(Z, waves, int(each.octave))) for each in efforts.FOURIER]
+            expanded += [(each, product_rows(Z)) for each in efforts.PRODUCTS]
+        members += [pooled_member(F, Y, weight, each.kappa, each.lam, each.intercept) for each, F in expanded]
+        parts += [*(each.parts for each, _ in expanded), 1.0]
+        expected, combined = stacked_mixture(members, Y, weight, drift == "track", parts)
+        members.append(combined)
+    np.testing.assert_allclose(p, expected, atol=1e-9)
     losses = [-weight @ np.sum(Y * log_softmax(logits, axis=1), axis=1) for logits in members]
     np.testing.assert_allclose(learner.state_.losses, losses, rtol=1e-9)
     assert len(learner.members_) == learner.weights_.size == len(members)
@@ -305,9 +325,12 @@ def test_that_a_value_is_missing_may_tell_something() -> None:
     y = rng.integers(0, 2, 500)
     X = rng.normal(size=(500, 1))
     X[(y == 1) & (rng.random(500) < 0.8)] = np.nan
-    losses = {m: OnlineLogisticRegression(missing=m).fit(X, y).total_loss_ / 500 for m in ("mean", "indicator")}
+    linear = {"effort": "low"}  # splines find that many values are the mean
+    losses = {
+        m: OnlineLogisticRegression(missing=m, **linear).fit(X, y).total_loss_ / 500 for m in ("mean", "indicator")
+    }
     assert losses["indicator"] < 0.45 < 0.6 < losses["mean"]
-    assert OnlineLogisticRegression().fit(X, y).total_loss_ / 500 == losses["indicator"]  # the default
+    assert OnlineLogisticRegression(**linear).fit(X, y).total_loss_ / 500 == losses["indicator"]  # the default
 
 
 @pytest.mark.parametrize("as_matrix", [np.asarray, scipy.sparse.csr_array])
@@ -316,13 +339,13 @@ def test_an_indicator_is_as_if_it_had_always_been_there(as_matrix: Any) -> None:
     X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
     X[:50] = np.nan_to_num(X[:50])
     X[:, 2] = np.nan_to_num(X[:, 2])
-    learner = OnlineLogisticRegression().fit(as_matrix(X), y)
+    learner = OnlineLogisticRegression(effort="low").fit(as_matrix(X), y)  # indicators have no splines, columns have
     order = [level.column for level in learner._encoder.schema.levels]
     assert sorted(order) == [0, 1]
-    marked = OnlineLogisticRegression(missing="mean").fit(np.hstack([X, np.isnan(X[:, order])]), y)
+    marked = OnlineLogisticRegression(missing="mean", effort="low").fit(np.hstack([X, np.isnan(X[:, order])]), y)
     for found, expected in zip(learner.state_, marked.state_, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-9)
-    rows = OnlineLogisticRegression()
+    rows = OnlineLogisticRegression(effort="low")
     for x, label in zip(X, y, strict=True):
         rows.learn_one(x, label)
     assert_same_state(rows, learner)
@@ -435,13 +458,13 @@ def test_categories_met_later_are_as_if_always_known() -> None:
     columns, y = shop(200)
     names = list(dict.fromkeys(columns["country"].tolist()))
     rows = [{name: columns[name][i] for name in columns} for i in range(200)]
-    learner = OnlineLogisticRegression()
+    learner = OnlineLogisticRegression(effort="low")  # categories have no splines, columns of an array have
     for row, label in zip(rows, y, strict=True):
         learner.learn_one(row, label)
     one_hot = np.column_stack(
         [columns["amount"], columns["vip"], *(columns["country"] == name for name in names)]
     ).astype(float)
-    plain = OnlineLogisticRegression().fit(one_hot, y)
+    plain = OnlineLogisticRegression(effort="low").fit(one_hot, y)
     for found, expected in zip(learner.state_, plain.state_, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-9)
     few = OnlineLogisticRegression(max_categories=2)
@@ -513,7 +536,7 @@ def test_rare_labels_are_forecast_as_well_as_by_their_frequencies() -> None:
     learner = OnlineLogisticRegression(classes=[0, 1]).fit(X, y)
     frequencies = -frequencies_member(np.eye(2)[y], np.ones(1000))[np.arange(1000), y].sum()
     assert learner.total_loss_ < frequencies + 3.0
-    assert learner.state_.losses[-1] == pytest.approx(frequencies)
+    assert learner.state_.losses[learner.members_.index("label frequencies")] == pytest.approx(frequencies)
 
 
 def test_what_is_no_number_is_refused_by_name() -> None:
@@ -600,8 +623,12 @@ def test_tracking_pays_where_things_change_and_costs_little_where_not() -> None:
     sign = np.where(np.arange(4000) // 1000 % 2, -1.0, 1.0)
     noise = rng.logistic(size=4000)
     for y, pays in (((sign * (X @ w) + noise) > 0, True), ((X @ w + noise) > 0, False)):
-        static, tracking = (OnlineLogisticRegression(drift=drift).fit(X, y).total_loss_ for drift in ("none", "track"))
-        assert tracking < static - 50.0 if pays else tracking < static + 12.0
+        for effort, gain in (("low", 50.0), ("medium", 25.0)):  # the stack follows change too
+            static, tracking = (
+                OnlineLogisticRegression(drift=drift, effort=effort).fit(X, y).total_loss_
+                for drift in ("none", "track")
+            )
+            assert tracking < static - gain if pays else tracking < static + 12.0
 
 
 # ---------------------------------------------------------------------- regret

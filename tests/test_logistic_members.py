@@ -35,6 +35,8 @@ from regretless.learners.logistic.settings import Settings
 from regretless.learners.second_order.rounding import SUMS
 from regretless.learners.second_order.surrogate import SurrogateState, helmert
 
+NO_STACK = np.empty((0, 0)), np.empty(0)
+
 
 class Stream:
     """Rescaled rows, soft labels and weights."""
@@ -216,7 +218,7 @@ def test_the_mixture(shares: bool) -> None:
     s, N = Stream(3), 5
     logits = 3.0 * np.random.default_rng(0).normal(size=(N, s.n, 3))
     prior = np.array([4.0, 1.0, 2.0, 2.0, 1.0])
-    state = MixtureState(prior, np.log(prior / 4.0), np.zeros(N), *new_scores(), np.zeros(TALLIES))
+    state = MixtureState(prior, np.log(prior / 4.0), np.zeros(N), *new_scores(), np.zeros(TALLIES), *NO_STACK)
     mix(state, logits, s.Y, s.weight, np.ones(s.n), shares, False, s.out)
     expected = mixture(list(logits), s.Y, s.weight, shares, prior)
     np.testing.assert_allclose(np.exp(s.out), expected, atol=1e-12)
@@ -226,7 +228,7 @@ def test_the_mixture(shares: bool) -> None:
     assert state.scores[0] == state.tally[ROWS] == s.n
     assert state.log_weight.max() <= 0.0
     blended, unlearned = np.empty_like(s.out), np.empty_like(s.out)
-    blend(state.log_weight, logits, blended)
+    blend(state.log_weight, state.stack_weights, logits, blended)
     before = [array.copy() for array in state]
     mix(state, logits, s.Y, 0 * s.weight, np.ones(s.n), shares, True, unlearned)
     np.testing.assert_array_equal(blended, unlearned)
@@ -238,7 +240,7 @@ def test_what_is_kept_for_labels_never_seen_costs_less_than_ln_2() -> None:
     logits = np.zeros((1, s.n, 2))
     totals = []
     for reserves in (False, True):
-        state = MixtureState(np.ones(1), np.zeros(1), np.zeros(1), *new_scores(), np.zeros(TALLIES))
+        state = MixtureState(np.ones(1), np.zeros(1), np.zeros(1), *new_scores(), np.zeros(TALLIES), *NO_STACK)
         mix(state, logits, s.Y, np.ones(s.n), np.ones(s.n), False, reserves, s.out)
         totals.append(state.tally[LOSS])
     cost = -sum(math.log1p(-reserve(t)) for t in range(s.n))

@@ -13,14 +13,15 @@ import numpy as np
 
 from regretless.core.jit import kernel
 from regretless.core.types import Array
-from regretless.learners.logistic import adagrad, certified, frequencies, newton
+from regretless.learners.logistic import adagrad, certified, expanded, frequencies, newton
 from regretless.learners.logistic.adagrad import WEIGHTS, Rates
 from regretless.learners.logistic.certified import Reach
+from regretless.learners.logistic.expanded import Given, widest
 from regretless.learners.logistic.linear import forecast_block
 from regretless.learners.logistic.members import RANGED, Constants
 from regretless.learners.logistic.mixing import MixtureState, blend, mix
 from regretless.learners.logistic.newton import Step
-from regretless.learners.logistic.scaling import rescale
+from regretless.learners.logistic.scaling import COUNT, rescale
 from regretless.learners.logistic.state import LogisticState
 from regretless.learners.second_order.surrogate import SurrogateState
 
@@ -29,6 +30,7 @@ ENTRIES = 2**22  # of the rows and forecasts that are held meanwhile
 
 certified_run, newton_run, adagrad_run, frequencies_run = certified.run, newton.run, adagrad.run, frequencies.run
 certified_forecast, frequencies_forecast = certified.forecast_block, frequencies.forecast_block
+expanded_run, expanded_forecast = expanded.run, expanded.forecast_block
 
 
 @kernel
@@ -44,17 +46,20 @@ def run(
     """Forecast every row (log probabilities, one column per slot) before its label is used; learn rows of weight > 0.
 
     Members depend neither on one another nor on the mixture, so each may play some rows before the next member does:
-    the result is the same to the bit. `reserves`: see `mix`.
+    the result is the same to the bit. The last one, which may combine the others, plays with the mixture. `reserves`:
+    see `mix`.
     """
     s, c = LogisticState(*state), Constants(*constants)
     M, N, R = s.P.shape[0], s.matrices.shape[0], s.tables.shape[0]
     n, K, d = X.shape[0], Y.shape[1], s.tables.shape[3]
-    mixture = MixtureState(c.prior, s.log_weight, s.losses, s.scores, s.bins, s.tally)
-    m = min(n, AT_ONCE, max(1, ENTRIES // (2 * d + (M + N + R + 1) * K)))
-    Z, by_range, logits, sizes = np.empty((m, d)), np.empty((m, d)), np.empty((M + N + R + 1, m, K)), np.empty(m)
+    mixture = MixtureState(c.prior, s.log_weight, s.losses, s.scores, s.bins, s.tally, s.stack_matrix, s.stack_weights)
+    members = c.prior.size
+    m = min(n, AT_ONCE, max(1, ENTRIES // (2 * d + widest(s) + members * K)))
+    Z, by_range, logits, sizes = np.empty((m, d)), np.empty((m, d)), np.empty((members, m, K)), np.empty(m)
     for start in range(0, n, max(m, 1)):
         stop = min(n, start + m)
         rows, ranged, Ys, ws = Z[: stop - start], by_range[: stop - start], Y[start:stop], weight[start:stop]
+        counts = s.moments[COUNT].copy()
         rescale(s.moments, X[start:stop], ws, rows, ranged)
         for t in range(stop - start):
             square = 0.0
@@ -73,6 +78,7 @@ def run(
             said = logits[M + N + i, : stop - start]
             adagrad_run(s.tables[i], s.slopes[i : i + 1], rates, own_rows, Ys, ws, said)
         frequencies_run(s.counts, Ys, ws, logits[M + N + R, : stop - start])
+        expanded_run(s, c, Given(X[start:stop], rows, counts), Ys, ws, logits)
         mix(mixture, logits[:, : stop - start], Ys, ws, sizes, c.shares, reserves, out[start:stop])
 
 
@@ -82,8 +88,9 @@ def forecast(state: tuple[Any, ...], X: Array, constants: tuple[Any, ...], out: 
     s, c = LogisticState(*state), Constants(*constants)
     M, N, R = s.P.shape[0], s.weights.shape[0], s.tables.shape[0]
     n, K, d = X.shape[0], out.shape[1], s.tables.shape[3]
-    m = min(n, AT_ONCE, max(1, ENTRIES // (2 * d + (M + N + R + 1) * K)))
-    Z, by_range, logits, nothing = np.empty((m, d)), np.empty((m, d)), np.empty((M + N + R + 1, m, K)), np.zeros(m)
+    members = c.prior.size
+    m = min(n, AT_ONCE, max(1, ENTRIES // (2 * d + widest(s) + members * K)))
+    Z, by_range, logits, nothing = np.empty((m, d)), np.empty((m, d)), np.empty((members, m, K)), np.zeros(m)
     for start in range(0, n, max(m, 1)):
         stop = min(n, start + m)
         rows, ranged = Z[: stop - start], by_range[: stop - start]
@@ -98,4 +105,6 @@ def forecast(state: tuple[Any, ...], X: Array, constants: tuple[Any, ...], out: 
             own_rows = ranged if c.rates[i, 2] == RANGED else rows
             forecast_block(s.tables[i, WEIGHTS], own_rows, logits[M + N + i, : stop - start])
         frequencies_forecast(s.counts, logits[M + N + R, : stop - start])
-        blend(s.log_weight, logits[:, : stop - start], out[start:stop])
+        given = Given(X[start:stop], rows, s.moments[COUNT].copy())
+        expanded_forecast(s, c, given, logits)
+        blend(s.log_weight, s.stack_weights, logits[:, : stop - start], out[start:stop])

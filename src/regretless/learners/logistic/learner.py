@@ -130,13 +130,14 @@ class GrowingClassifier(OnlineClassifier):
             s = self._settings
             self.state_, self._constants = meet_class(self.state_, self._encoder.index, row, s.tracks, s.fit_intercept)
             return
-        before, after = self._constants, self._settings.constants(self._encoder.width, self.state_.slots.size + 1)
+        before, schema = self._constants, self._encoder.schema
+        after = self._settings.constants(schema.width, self.state_.slots.size + 1, schema.numbers)
         self.state_ = state.add_class(self.state_, before.members, after.members, row)
         self._constants = after
 
     def _widen(self, schema: Schema) -> None:
         """Add the columns of a grown schema."""
-        before, after = self._constants, self._settings.constants(schema.width, self.state_.slots.size)
+        before, after = self._constants, self._settings.constants(schema.width, self.state_.slots.size, schema.numbers)
         seen = schema.rows_seen(self._encoder.schema, float(self.state_.tally[ROWS]))
         self.state_ = state.add_columns(self.state_, before.members, after.members, schema.width, seen)
         self._constants, self._encoder = after, self._encoder.with_schema(schema)

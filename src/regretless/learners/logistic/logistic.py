@@ -57,9 +57,10 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     Many members run side by side on rows that are standardised online, and their probabilities are mixed with weights
     proportional to exp(-loss): implicit Newton steps of different certainty, AdaGrad at three rates, `AIOLI` (two
-    classes) or `FOLKLORE` (more) at three radii, and the label frequencies so far. The mixture's total loss is at most
-    ln(1/w) above that of any member, w being the member's weight before the first row (1/15 to 1/60): this replaces the
-    search for hyper-parameters.
+    classes) or `FOLKLORE` (more) at three radii, and the label frequencies so far. Others learn non-linear functions,
+    on splines of the columns, Fourier features and products, and one combines the forecasts of all: see `effort`. The
+    mixture's total loss is at most ln(1/w) above that of any member, w being the member's weight before the first row
+    (1/15 to 1/133): this replaces the search for hyper-parameters.
 
     **Guarantee.** Each row is rescaled by what was seen before it, and the statements are about the rescaled rows: for
     every u of the class of comparators, on the same rescaled rows, regret is at most that of any member plus ln(1/w).
@@ -99,6 +100,10 @@ class OnlineLogisticRegression(GrowingClassifier):
     interactions : None, "pairs" (the product of every two entries of a row), or a list of pairs of columns or names.
         They make rows sparse.
     interaction_bits : b, where products of entries are hashed to 2^b columns of their own.
+    effort : "low" has linear members alone; "medium" adds splines of every column of numbers, and a member that
+        combines all others; "high" adds random Fourier features and products of columns. With 20 columns and two
+        classes a row takes 5 and 18 times as long as with "low". Wide rows have fewer of these members, or none, so
+        that a row stays within the effort's budget; sparse rows have none.
 
     Attributes
     ----------
@@ -145,6 +150,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         sparse: bool | str = "auto",
         interactions: Any = None,
         interaction_bits: int = 18,
+        effort: str = "medium",
     ) -> None:
         self.classes = classes
         self.fit_intercept = fit_intercept
@@ -157,6 +163,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         self.sparse = sparse
         self.interactions = interactions
         self.interaction_bits = interaction_bits
+        self.effort = effort
 
     @classmethod
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
@@ -174,7 +181,7 @@ class OnlineLogisticRegression(GrowingClassifier):
     def _prepare(self, n_features: int, n_classes: int) -> Constants | SparseConstants:
         if self._is_sparse:
             return sparse_members.constants(n_classes, self._settings.fit_intercept, self._settings.tracks)
-        return self._settings.constants(self._encoder.width, n_classes)
+        return self._settings.constants(self._encoder.width, n_classes, self._encoder.schema.numbers)
 
     @property
     def _is_sparse(self) -> bool:
@@ -236,7 +243,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         if isinstance(self._encoder, SparseEncoder):
             return sparse_state.size(self._encoder.expected, n_classes)
         s, width = self._settings, self._encoder.width
-        return state.size(width, s.fit_intercept, n_classes, s.members(width, n_classes))
+        return state.size(width, s.fit_intercept, n_classes, s.members(width, n_classes, self._encoder.schema.numbers))
 
     def _check_state(self) -> None:
         if isinstance(self._encoder, SparseEncoder):
@@ -262,7 +269,8 @@ class OnlineLogisticRegression(GrowingClassifier):
         if isinstance(self._encoder, SparseEncoder):
             require_room(self._encoder.index, part.block.entries, part.weight, n_classes)
         elif part.arrivals or part.last_schema:
-            self._settings.constants((part.last_schema or self._encoder.schema).width, n_classes)
+            schema = part.last_schema or self._encoder.schema
+            self._settings.constants(schema.width, n_classes, schema.numbers)
 
     def _read(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Part:
         """Check and encode everything before any row is learned; in the first call, start the game."""

@@ -21,9 +21,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regretless.core import validate
 from regretless.core.types import Array
+from regretless.learners.logistic import effort
+from regretless.learners.logistic.effort import Expansion
+from regretless.learners.logistic.fourier_rows import BASE
 
 STANDARDISED, RANGED = 0.0, 1.0  # which rows a member plays on: see scaling.py
 FREE_INTERCEPT = 0.3  # the prior of the intercept in cautious members
@@ -88,6 +92,7 @@ VIRTUAL_WEIGHT = 0.5  # of AIOLI
 BUDGET = 4e6
 
 
+LINEAR, NO_COLUMNS = Expansion(), np.empty(0, dtype=np.int64)
 LEAST_RADIUS, LARGEST_RADIUS = 1e-50, 1e50  # beyond these, squares of radii are too close to overflow
 
 
@@ -99,34 +104,59 @@ class Members(NamedTuple):
     newton: Array  # (N, 5) the first five entries of `Newton`
     rates: Array  # (R, 3) the first three entries of `AdaGrad`
     prior: Array  # (total,) weights before the first row, of which the members that are left out have had their part
+    splines: Array  # (S, 4) the first four entries of `effort.Pooled`, for the members on spline rows,
+    fourier: Array  # (F, 4) on Fourier rows,
+    products: Array  # (Q, 4) on product rows
+    sizes: NDArray[np.int64]  # of the expanded rows: the entries of `effort.Sizes`
+    numbers: NDArray[np.int64]  # the columns that hold numbers, which have splines
+    stacks: bool  # whether the last member combines the others
 
     @property
     def total(self) -> int:
-        """The number of members; the last one forecasts the label frequencies."""
+        """The number of members."""
         return len(self.prior)
+
+    @property
+    def linear(self) -> int:
+        """The number of members on rescaled rows, which come first; the last of these is the label frequencies."""
+        return len(self.radii) + len(self.newton) + len(self.rates) + 1
 
 
 class Constants(NamedTuple):
     """What the kernels read besides the state. It changes only when a class or a column is added."""
 
-    radii: Array  # these five as in `Members`
+    radii: Array  # these eleven as in `Members`
     regularization: Array
     newton: Array
     rates: Array
     prior: Array
+    splines: Array
+    fourier: Array
+    products: Array
+    sizes: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    stacks: bool
     helmert: Array  # FOLKLORE's basis of logits; (0, 0) where it is not needed
     shares: bool  # whether the mixture tracks change
 
     @property
     def members(self) -> Members:
         """The members alone."""
-        return Members(self.radii, self.regularization, self.newton, self.rates, self.prior)
+        return Members._make(self[: len(Members._fields)])
 
 
-def choose(width: int, n_classes: int, radii: object, forgetful: bool, intercept: bool = True) -> Members:
+def choose(
+    width: int,
+    n_classes: int,
+    radii: object,
+    forgetful: bool,
+    intercept: bool = True,
+    expansion: Expansion = LINEAR,
+    numbers: NDArray[np.int64] = NO_COLUMNS,
+) -> Members:
     """The members for rows of that width. With more classes there are fewer: the first of each kind.
 
-    `intercept` says whether the last column is one.
+    `intercept` says whether the last column is one. `numbers` are the columns that have splines, if the expansion does.
     """
     width, r = max(width, 1), n_classes - 1
     newton = list(NEWTON)
@@ -142,7 +172,10 @@ def choose(width: int, n_classes: int, radii: object, forgetful: bool, intercept
     narrower = min(1.0, WIDE / width)
     of_rates = [each.parts for each in ADAGRAD]
     of_all = CERTIFIED * len(sizes) + sum(each.parts for each in newton) + sum(of_rates) + FREQUENCIES
+    of_all += expansion.of_all
+    expanded = expansion.splines + expansion.fourier + expansion.products
     parts = [CERTIFIED] * len(kept) + [each.parts for each in steps] + of_rates + [FREQUENCIES]
+    parts += [each.parts for each in expanded] + [effort.STACK] * expansion.stacks
     return Members(
         radii=kept,
         regularization=0.5 / kept**2,
@@ -154,6 +187,12 @@ def choose(width: int, n_classes: int, radii: object, forgetful: bool, intercept
             ]
         ),
         prior=np.array(parts) / of_all,
+        splines=effort.constants(expansion.splines, intercept),
+        fourier=effort.constants(expansion.fourier, intercept),
+        products=effort.constants(expansion.products, intercept),
+        sizes=np.array(expansion.sizes, dtype=np.int64),
+        numbers=numbers,
+        stacks=expansion.stacks,
     )
 
 
@@ -171,7 +210,15 @@ def names(members: Members, n_classes: int) -> list[str]:
         free = "" if intercept == lam else f", of the intercept {intercept:g}"
         found.append(f"Newton, certainty {kappa:g}, prior {lam:g}{free}{half_life}{_on(rows)}")
     found += [f"AdaGrad, rate {rate:g}{_on(rows)}" for rate, _, rows in members.rates]
-    return [*found, "label frequencies"]
+    found.append("label frequencies")
+    found += [f"splines, {_pooled(each)}" for each in members.splines]
+    found += [f"Fourier features, bandwidth {BASE * 2.0 ** each[3]:g}, {_pooled(each)}" for each in members.fourier]
+    found += [f"products, {_pooled(each)}" for each in members.products]
+    return [*found, "stack of all others"] if members.stacks else found
+
+
+def _pooled(constants: Array) -> str:
+    return f"certainty {constants[0]:g}, prior {constants[1]:g}"
 
 
 def _on(rows: float) -> str:

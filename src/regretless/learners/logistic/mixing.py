@@ -25,6 +25,7 @@ from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.scores import N_SCORED, score_row
 from regretless.core.tally import ROWS, record
 from regretless.core.types import Array
+from regretless.learners.logistic.stacking import centre, combine, learn
 
 LEAST = 1e-300  # replaces a probability that underflowed
 
@@ -38,6 +39,8 @@ class MixtureState(NamedTuple):
     scores: Array  # see core/scores.py
     bins: Array
     tally: Array
+    stack_matrix: Array  # of the last member, which combines the others: see stacking.py; (0, 0) if there is none
+    stack_weights: Array
 
 
 def check_mixture(state: Any, rows: float) -> None:
@@ -71,12 +74,14 @@ def mix(
     log_weight, losses, tally = state.log_weight, state.losses, state.tally
     N, n, K = logits.shape
     p, mixture, loss_of, portion = np.empty((N, K)), np.empty((n, K)), np.empty(N), np.empty(N)
-    whole = state.prior.sum()
+    features, whole, stacks = np.empty((state.stack_weights.size, K)), state.prior.sum(), state.stack_weights.size > 0
     for t in range(n):
         portions(log_weight, portion)
         for k in range(K):
             mixture[t, k] = 0.0
         for i in range(N):
+            if stacks and i == N - 1:
+                stack(state.stack_weights, logits, t, mixture, features)
             loss_of[i] = member_loss(logits, Y, i, t, p)
             for k in range(K):
                 mixture[t, k] += portion[i] * p[i, k]
@@ -86,6 +91,8 @@ def mix(
             loss -= Y[t, k] * out[t, k]
         if weight[t] == 0.0:
             continue
+        if stacks:
+            learn(state.stack_matrix, state.stack_weights, features, logits[N - 1, t], Y[t], weight[t])
         score_row(mixture, Y, t, False, state.scores, state.bins)
         if reserves:
             loss -= math.log1p(-reserve(tally[ROWS]))
@@ -105,20 +112,35 @@ def mix(
 
 
 @kernel
-def blend(log_weight: Array, logits: Array, out: Array) -> None:
+def blend(log_weight: Array, stack_weights: Array, logits: Array, out: Array) -> None:
     """The forecasts of `mix` for a block, all with the same weights."""
     N, n, K = logits.shape
     p, portion, none = np.empty((N, K)), np.empty(N), np.zeros((n, K))
+    features, stacks = np.empty((stack_weights.size, K)), stack_weights.size > 0
     portions(log_weight, portion)
     for t in range(n):
         for k in range(K):
             out[t, k] = 0.0
         for i in range(N):
+            if stacks and i == N - 1:
+                stack(stack_weights, logits, t, out, features)
             member_loss(logits, none, i, t, p)
             for k in range(K):
                 out[t, k] += portion[i] * p[i, k]
         for k in range(K):
             out[t, k] = math.log(max(out[t, k], LEAST))
+
+
+@kernel
+def stack(weights: Array, logits: Array, t: int, mixture: Array, features: Array) -> None:
+    """Write the logits of the last member for row t, from those of the others and their mixture, up to a factor."""
+    N, K = logits.shape[0], features.shape[1]
+    for i in range(N - 1):
+        centre(logits[i, t], features[i])
+    for k in range(K):
+        features[N - 1, k] = math.log(max(mixture[t, k], LEAST))
+    centre(features[N - 1], features[N - 1])
+    combine(weights, features, logits[N - 1, t])
 
 
 @inlined_kernel

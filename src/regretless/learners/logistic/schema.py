@@ -133,6 +133,11 @@ class Schema:
         return np.array([late[j] if j in late else next(first) for j in self.number_columns], dtype=np.intp)
 
     @cached_property
+    def numbers(self) -> np.ndarray:
+        """The table columns that hold numbers, in their order."""
+        return np.sort(self.number_places)
+
+    @cached_property
     def missing_places(self) -> dict[int, int]:
         """The table column of every indicator, by input column."""
         return self._places(MISSING)

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from regretless.core import validate
+from regretless.learners.logistic.effort import EFFORTS, expansion
 from regretless.learners.logistic.members import Constants, Members, choose
 from regretless.learners.logistic.state import require_memory
 from regretless.learners.second_order.surrogate import helmert
@@ -32,9 +33,11 @@ class Settings:
     sparse: Any = "auto"
     interactions: Any = None
     interaction_bits: int = 18
+    effort: str = "medium"
 
     def __post_init__(self) -> None:
-        for name, choices in (("missing", MISSING), ("drift", DRIFT), ("on_bad_row", ON_BAD_ROW)):
+        listed = (("missing", MISSING), ("drift", DRIFT), ("on_bad_row", ON_BAD_ROW), ("effort", EFFORTS))
+        for name, choices in listed:
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name}={getattr(self, name)!r} is not supported: choose one of {choices}.")
         for name, least in (("max_classes", 2), ("max_categories", 0)):
@@ -62,13 +65,16 @@ class Settings:
         """Whether a bad row is counted and left out instead of raising an error."""
         return self.on_bad_row == "skip"
 
-    def members(self, n_columns: int, n_classes: int) -> Members:
-        """The members for so many encoded columns and classes."""
-        return choose(n_columns + self.fit_intercept, n_classes, self.radii, self.tracks, bool(self.fit_intercept))
+    def members(self, n_columns: int, n_classes: int, numbers: Any = None) -> Members:
+        """The members for so many encoded columns and classes; `numbers` are those columns that hold numbers (all)."""
+        intercept = bool(self.fit_intercept)
+        places = np.arange(n_columns) if numbers is None else np.asarray(numbers, dtype=np.int64)
+        expanded = expansion(self.effort, n_columns, len(places), n_classes, intercept)
+        return choose(n_columns + intercept, n_classes, self.radii, self.tracks, intercept, expanded, places)
 
-    def constants(self, n_columns: int, n_classes: int) -> Constants:
+    def constants(self, n_columns: int, n_classes: int, numbers: Any = None) -> Constants:
         """What the kernels read, for so many columns and classes; an error if the state would not fit into memory."""
-        members = self.members(n_columns, n_classes)
+        members = self.members(n_columns, n_classes, numbers)
         require_memory(n_columns, self.fit_intercept, n_classes, members)
         return Constants(*members, helmert(n_classes) if len(members.radii) else np.empty((0, 0)), self.tracks)
 

@@ -132,7 +132,8 @@ def run(
     """
     s, c = SparseState(*state), SparseConstants(*constants)
     n, K = Y.shape
-    mixture = MixtureState(np.ones(N), s.log_weight, s.losses, s.scores, s.bins, s.tally)
+    none = np.empty((0, 0))
+    mixture = MixtureState(np.ones(N), s.log_weight, s.losses, s.scores, s.bins, s.tally, none, none[:, 0])
     m = min(n, AT_ONCE)
     logits, sizes = np.empty((N, m, K)), np.empty(m)
     row = new_row(longest(entries[0]), 1 if K == 2 else K)
@@ -195,7 +196,7 @@ def forecast(
         length, _ = gather(s.scales, entries, t, False, intercept, row)
         look(s.table, row.slots, row.x, length, row.score, row.spread)
         publish(row.score, logits, t)
-    blend(s.log_weight, logits, out)
+    blend(s.log_weight, np.empty(0), logits, out)
 
 
 @kernel

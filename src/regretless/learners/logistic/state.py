@@ -13,7 +13,7 @@ from regretless.core.errors import TooLarge
 from regretless.core.scores import new_scores
 from regretless.core.tally import ROWS, TALLIES
 from regretless.core.types import Array
-from regretless.learners.logistic import newton
+from regretless.learners.logistic import expanded, newton
 from regretless.learners.logistic.adagrad import GRADIENTS, SQUARES, WEIGHTS
 from regretless.learners.logistic.members import Members
 from regretless.learners.logistic.mixing import check_mixture
@@ -44,6 +44,19 @@ class LogisticState(NamedTuple):
     scores: Array  # see core/scores.py
     bins: Array
     tally: Array
+    # of the members on expanded rows and of the stack, see expanded.py; D is the width of the row in question
+    samples: Array  # (columns of numbers, SAMPLE): see splines.py
+    spline_matrices: Array  # (S, D, D)
+    spline_weights: Array  # (S, K, D), or (S, 1, D) for two classes
+    frequencies: Array  # (directions, d): see fourier_rows.py
+    spread: Array  # (2,)
+    fourier_matrices: Array  # (F, D, D)
+    fourier_weights: Array  # (F, K, D)
+    pairs: Array  # (pairs, 2) columns: see product_rows.py
+    product_matrices: Array  # (Q, D, D)
+    product_weights: Array  # (Q, K, D)
+    stack_matrix: Array  # (members, members): see stacking.py
+    stack_weights: Array  # (members,)
 
 
 def start(n_columns: int, intercept: bool, n_classes: int, members: Members) -> LogisticState:
@@ -70,6 +83,7 @@ def start(n_columns: int, intercept: bool, n_classes: int, members: Members) -> 
         scores=scores,
         bins=bins,
         tally=np.zeros(TALLIES),
+        **expanded.start(members, n_columns, intercept, n_classes),
     )
 
 
@@ -97,7 +111,8 @@ def size(n_columns: int, intercept: bool, n_classes: int, members: Members) -> i
     d = n_columns + intercept
     M, N, R = len(members.radii), len(members.newton), len(members.rates)
     C, r = n_classes if n_classes > 2 else 1, n_classes - 1
-    return M * (r * d) * (r * d + 1) + N * C * d * (d + 1) + R * 3 * C * d + MOMENTS * n_columns + 2 * n_classes
+    linear = M * (r * d) * (r * d + 1) + N * C * d * (d + 1) + R * 3 * C * d + MOMENTS * n_columns + 2 * n_classes
+    return linear + expanded.size(members, n_columns, intercept, n_classes)
 
 
 def memory() -> float:
@@ -144,6 +159,7 @@ def check(state: LogisticState, members: Members) -> None:
     state_checks.within("tables, squares", state.tables[:, SQUARES], 0.0, math.inf)
     state_checks.within("counts", state.counts, 0.0, state_checks.LARGEST)
     check_mixture(state, rows)
+    expanded.check(state, members, rows)
 
 
 # ---------------------------------------------------------------------- growth
@@ -154,9 +170,12 @@ def add_class(state: LogisticState, before: Members, after: Members, row: Array)
 
     `before` and `after` are the members for the old and for the new number of classes.
     """
+    kept, n_columns = _kept(state, before, after), state.moments.shape[1]
+    kept = expanded.resized(kept, before, after, (n_columns, n_columns), _members_kept(before, after))
     x = np.empty((2, 1, state.tables.shape[3]))
     rescale(state.moments.copy(), row, np.zeros(1), *x)
-    return _with_class(_kept(state, before, after), after, x[:, 0])
+    read = expanded.rows_of(kept, after, row, x[0])
+    return _with_expanded_class(_with_class(kept, after, x[:, 0]), kept, read)
 
 
 def add_columns(state: LogisticState, before: Members, after: Members, n_columns: int, seen: Array) -> LogisticState:
@@ -166,7 +185,11 @@ def add_columns(state: LogisticState, before: Members, after: Members, n_columns
     """
     if state.tally[ROWS] == 0.0:
         return start(n_columns, _has_intercept(state), state.slots.size, after)._replace(slots=state.slots)
-    return _with_columns(_kept(state, before, after), after, seen) if seen.size else state
+    if not seen.size:
+        return state
+    kept, columns = _kept(state, before, after), (state.moments.shape[1], n_columns)
+    kept = expanded.resized(kept, before, after, columns, _members_kept(before, after))
+    return _with_columns(kept, after, seen)
 
 
 def _has_intercept(state: LogisticState) -> bool:
@@ -174,11 +197,22 @@ def _has_intercept(state: LogisticState) -> bool:
     return state.tables.shape[3] > state.moments.shape[1]
 
 
+def _members_kept(before: Members, after: Members) -> np.ndarray:
+    """Which members are not too expensive now: the first of each kind."""
+    counts = [
+        [len(m.radii), len(m.newton), len(m.rates) + 1, len(m.splines), len(m.fourier), len(m.products), m.stacks]
+        for m in (before, after)
+    ]
+    firsts = np.cumsum([0, *counts[0][:-1]])
+    return np.concatenate([first + np.arange(stay) for first, stay in zip(firsts, counts[1], strict=True)])
+
+
 def _kept(state: LogisticState, before: Members, after: Members) -> LogisticState:
-    """The state without the members that are now too expensive; the weights of the others grow in proportion."""
-    M, N = len(after.radii), len(after.newton)
-    first = len(before.radii)
-    stay = np.r_[0:M, first : first + N, first + len(before.newton) : before.total]
+    """The state without the members that are now too expensive; the weights of the others grow in proportion.
+
+    The fields of expanded rows stay: see `expanded.resized`.
+    """
+    M, N, stay = len(after.radii), len(after.newton), _members_kept(before, after)
     return state._replace(
         P=state.P[:M],
         w=state.w[:M],
@@ -225,6 +259,18 @@ def _with_class(state: LogisticState, members: Members, x: Array) -> LogisticSta
     )
 
 
+def _with_expanded_class(state: LogisticState, before: LogisticState, read: dict[str, Array]) -> LogisticState:
+    """The state with a class more in the members on expanded rows, which read these rows: see `_with_class`."""
+    found, intercept, rows = {}, _has_intercept(state), float(state.tally[ROWS])
+    for kind, x in read.items():
+        matrices, weights = getattr(before, f"{kind}_matrices"), getattr(before, f"{kind}_weights")
+        if before.slots.size == 2:
+            matrices, weights = matrices / 2.0, np.concatenate([-weights, weights], axis=1) / 2.0
+        found[f"{kind}_matrices"] = matrices
+        found[f"{kind}_weights"] = _seen_once(weights, x, rows, intercept)
+    return state._replace(**found)
+
+
 def _power(variance: Array | float, state: LogisticState) -> Array:
     """A factor of P, one per certified member, or its square root where a root of P is stored."""
     found: Array = np.where(state.tallies[:, ROOT] != 0.0, np.sqrt(variance), variance)
@@ -243,7 +289,7 @@ def _bordered(P: Array, d: int, variance: Array) -> Array:
 def _seen_once(weights: Array, x: Array, rows: float, intercept: bool) -> Array:
     """Weights (members, K, d) with one more class, of probability 1 in `rows` + 1 at x, (members, d)."""
     new = np.zeros((len(weights), 1, x.shape[1]))
-    if intercept:
+    if intercept and len(weights):
         logits = np.einsum("ikd,id->ik", weights, x)
         new[:, 0, -1] = np.logaddexp.reduce(logits, axis=1) - math.log(rows + 1.0)
     return np.concatenate([weights, new], axis=1)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from regretless.core import validate
+from regretless.core.fourier import fourier_row
 from regretless.core.jit import kernel
 from regretless.core.types import Array
 from regretless.learners.refitting.kernel_functions import RBF, Kernel
@@ -46,15 +47,9 @@ def span(factor: Array, k: Array, phi: Array) -> float:
 @kernel
 def fourier(frequencies: Array, X: Array, features: Array) -> None:
     """Cosines and sines along the frequencies, of squares that sum to 1."""
-    m = frequencies.shape[0]
-    scale = math.sqrt(1.0 / m)
+    size = math.sqrt(1.0 / frequencies.shape[0])
     for t in range(X.shape[0]):
-        for i in range(m):
-            angle = 0.0
-            for j in range(X.shape[1]):
-                angle += frequencies[i, j] * X[t, j]
-            features[t, i] = scale * math.cos(angle)
-            features[t, m + i] = scale * math.sin(angle)
+        fourier_row(frequencies, X, t, 1.0, size, features)
 
 
 @kernel

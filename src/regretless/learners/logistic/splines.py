@@ -1,0 +1,133 @@
+r"""Splines of running ranks: rows on which a linear member learns a sum of functions of one column each.
+
+The rank u of a value is the share of the earlier values of its column that are smaller, ties and the value itself
+counting half: :math:`0 < u < 1`. It does not depend on the unit of the column, nor on any increasing function of it.
+The earlier values are a sorted sample of `SAMPLE` of them: value c replaces one of the sample with probability
+SAMPLE/c, which a hash of c decides, so a rank is a function of the rows so far.
+
+A function of u is a sum of hats. Level l has :math:`2^{l-1}` of them, of width :math:`2^{1-l}`, side by side,
+
+.. math:: h_{lk}(u) = \max(0,\; 1 - |2^l u - 2k - 1|), \qquad 0 \le k < 2^{l-1},
+
+so that levels 1 to L span the functions that are linear between the multiples of :math:`2^{-L}` and 0 at 0 and 1. The
+hat of level 1 is lowered by 1, so that all are 0 for the median: a column that never changed gives zeros, and so does a
+missing value, which counts as the median. A spline row has, in this order, the rescaled row, the hats of every column
+of numbers (levels in order), and the intercept. With fewer levels the row is shorter, and the remaining weights keep
+their meaning.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regretless.core import state_checks
+from regretless.core.jit import kernel
+from regretless.core.types import Array
+from regretless.learners.logistic.hashing import FIRST, HALF, SECOND, THIRD
+from regretless.learners.logistic.scaling import LARGEST
+
+SAMPLE = 128  # earlier values per column: ranks have a standard error of at most 0.045
+
+
+class Ranks(NamedTuple):
+    """What ranks are computed from."""
+
+    samples: Array  # (columns of numbers, SAMPLE), the first min(count, SAMPLE) of each sorted
+    counts: Array  # (d,) of the values learned, per column of the table
+    numbers: NDArray[np.int64]  # the columns of the table that hold numbers
+    levels: int
+
+
+def width(n_columns: int, n_numbers: int, levels: int, intercept: bool) -> int:
+    """The number of columns of a spline row."""
+    return n_columns + (2**levels - 1) * n_numbers + intercept
+
+
+@kernel
+def spline_rows(ranks: Ranks, X: Array, weight: Array, rows: Array, out: Array) -> None:
+    """Write the spline rows of a block, given as it is, X, and rescaled. Rows of weight > 0 enter the samples."""
+    samples, counts, numbers, levels = ranks
+    d, s = X.shape[1], numbers.size
+    for t in range(X.shape[0]):
+        for j in range(d):
+            out[t, j] = rows[t, j]
+        for j in range(d, out.shape[1]):
+            out[t, j] = 0.0
+        for j in range(d, rows.shape[1]):
+            out[t, out.shape[1] - 1] = rows[t, j]
+        for i in range(s):
+            x = X[t, numbers[i]]
+            if math.isnan(x):
+                continue
+            count = counts[numbers[i]]
+            held = int(min(count, SAMPLE))
+            below, upto = place(samples, i, held, x, False), place(samples, i, held, x, True)
+            write_hats((below + upto + 1.0) / (2.0 * held + 2.0), levels, out, t, d + i, s)
+            if weight[t] != 0.0:
+                counts[numbers[i]] = count + 1.0
+                enter(samples, i, count, below, x)
+
+
+@kernel
+def place(samples: Array, i: int, held: int, x: float, after: bool) -> int:
+    """How many values of a sample are below x, or with `after` not above it."""
+    low, high = 0, held
+    while low < high:
+        middle = (low + high) // 2
+        if samples[i, middle] < x or (after and samples[i, middle] == x):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def write_hats(u: float, levels: int, out: Array, t: int, first: int, apart: int) -> None:
+    """Write the hats of rank u into a row of zeros, at first, first + apart, and so on: at most one of each level."""
+    hats = 1
+    for _ in range(levels):
+        k = int(u * hats)
+        hat = 1.0 - abs(2.0 * hats * u - 2.0 * k - 1.0)
+        out[t, first + (hats - 1 + k) * apart] = hat if hats > 1 else hat - 1.0
+        hats *= 2
+
+
+@kernel
+def enter(samples: Array, i: int, count: float, below: int, x: float) -> None:
+    """Insert value number `count` + 1 into a sample, at `below`; it replaces another one if the sample is full."""
+    gone = int(count)
+    if gone >= SAMPLE:
+        gone = int(chance(gone + 1) * (count + 1.0))
+        if gone >= SAMPLE:
+            return
+    if gone < below:
+        for a in range(gone, below - 1):
+            samples[i, a] = samples[i, a + 1]
+        samples[i, below - 1] = x
+    else:
+        for a in range(gone, below, -1):
+            samples[i, a] = samples[i, a - 1]
+        samples[i, below] = x
+
+
+@kernel
+def chance(n: int) -> float:
+    """A number in [0, 1) that looks random, from a positive integer, by products of less than 63 bits."""
+    found = n & HALF
+    for factor in (FIRST, SECOND, THIRD):
+        found = (found * factor) & HALF
+        found ^= found >> 15
+    return found / (HALF + 1.0)
+
+
+def check(samples: Array, counts: Array) -> None:
+    """Refuse samples that no columns with so many values have."""
+    state_checks.within("samples", samples, -LARGEST, LARGEST)
+    held = np.arange(SAMPLE) < counts[:, None]
+    state_checks.require(not samples[~held].any(), "samples have more values than were learned")
+    ordered = (samples[:, 1:] >= samples[:, :-1]) | ~held[:, 1:]
+    state_checks.require(np.all(ordered), "samples are not sorted")

@@ -1,0 +1,155 @@
+r"""The member that combines the others: an online logistic regression on their logits.
+
+Exponential weights select the best member; this one may be better than all of them. Feature i of class k is the logit
+:math:`f_{ik}` of member i, centred over the classes and clipped at `FARTHEST`; the last feature is that of the mixture
+of the others. One weight per feature serves all classes,
+
+.. math:: z_k = \sum_i w_i f_{ik}, \qquad w = (0, \dots, 0, 1) \text{ before the first row},
+
+so it starts as the mixture, and learns as fast with many classes as with two. The step is implicit along the Newton
+direction :math:`v = Pg`, :math:`g = \sum_k (y_k - p_k) f_k`: s minimises the row's loss at :math:`w + sv` plus
+:math:`s^2 v^TAv/2`, so no step overshoots. Then :math:`A = P^{-1}` grows by the curvature H of the row's loss along v,
+:math:`Hv v^TH / v^THv \preceq H`: one update of rank one instead of K - 1, and on the streams tried as good. For two
+classes both are those of newton.py.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from regretless.core.jit import kernel
+from regretless.core.links import softmax
+from regretless.core.types import Array
+
+FARTHEST = 15.0
+PRIOR = 30.0  # lambda
+CLOSE = 1e-9  # of the step length, relative to the longest
+MOST_STEPS = 60
+LEAST_CURVATURE = 1e-200
+
+
+def start(n_members: int) -> tuple[Array, Array]:
+    """The matrix and the weights before the first row, for so many other members."""
+    weights = np.zeros(n_members + 1)
+    weights[-1] = 1.0
+    return np.eye(n_members + 1) / PRIOR, weights
+
+
+@kernel
+def centre(z: Array, feature: Array) -> None:
+    """Write the logits of one member as a feature of each class."""
+    mean = 0.0
+    for k in range(z.size):
+        mean += z[k]
+    mean /= z.size
+    for k in range(z.size):
+        feature[k] = min(max(z[k] - mean, -FARTHEST), FARTHEST)
+
+
+@kernel
+def combine(weights: Array, features: Array, out: Array) -> None:
+    """out = the sum of the features (n, K) with these weights: the logits, or how a step changes them."""
+    for k in range(out.size):
+        out[k] = 0.0
+    for i in range(weights.size):
+        for k in range(out.size):
+            out[k] += weights[i] * features[i, k]
+
+
+@kernel
+def learn(P: Array, w: Array, features: Array, z: Array, y: Array, weight: float) -> None:
+    """Learn a row with the logits z that were forecast."""
+    n, K = features.shape
+    p, h, moved = np.empty(K), np.empty(K), np.empty(K)
+    g, v, u = np.empty(n), np.empty(n), np.empty(n)
+    softmax(z, p)
+    for k in range(K):
+        h[k] = y[k] - p[k]
+    along(features, h, g)
+    times(P, g, v)
+    combine(v, features, h)
+    length = step_length(z, h, y, weight, moved, p)
+    mean = 0.0
+    for i in range(n):
+        w[i] += length * v[i]
+    for k in range(K):
+        mean += p[k] * h[k]
+    curvature = 0.0
+    for k in range(K):
+        away = h[k] - mean
+        h[k] = p[k] * away
+        curvature += h[k] * away
+    if curvature < LEAST_CURVATURE:
+        return
+    along(features, h, g)
+    times(P, g, u)
+    q = 0.0
+    for i in range(n):
+        q += u[i] * g[i]
+    root = math.sqrt(weight / (curvature + weight * max(q, 0.0)))
+    for i in range(n):
+        u[i] *= root
+    for i in range(n):
+        for j in range(n):
+            P[i, j] -= u[i] * u[j]
+
+
+@kernel
+def step_length(z: Array, h: Array, y: Array, weight: float, moved: Array, p: Array) -> float:
+    """The s in [0, weight] at which the slope of the loss at z + s h plus s^2 c/2, c = (y - p).h, is 0.
+
+    `moved` becomes z + s h and p its softmax; at the start p is that of z. Newton's method, with bisection where it
+    leaves the interval.
+    """
+    K = z.size
+    square = target = 0.0
+    for k in range(K):
+        square += (y[k] - p[k]) * h[k]
+        target += y[k] * h[k]
+    low, high, s = 0.0, weight, weight
+    for _ in range(MOST_STEPS):
+        for k in range(K):
+            moved[k] = z[k] + s * h[k]
+        softmax(moved, p)
+        mean = spread = 0.0
+        for k in range(K):
+            mean += p[k] * h[k]
+        for k in range(K):
+            spread += p[k] * (h[k] - mean) * (h[k] - mean)
+        slope, bend = s * square - weight * (target - mean), square + weight * spread
+        if slope > 0.0:
+            high = s
+        else:
+            low = s
+        after = s - slope / bend if bend > 0.0 else s
+        if not low <= after <= high:
+            after = 0.5 * (low + high)
+        close = abs(after - s) <= CLOSE * weight
+        s = after
+        if close:
+            break
+    for k in range(K):
+        moved[k] = z[k] + s * h[k]
+    softmax(moved, p)
+    return s
+
+
+@kernel
+def along(features: Array, x: Array, out: Array) -> None:
+    """out = the features (n, K) times x, a number per class."""
+    for i in range(out.size):
+        out[i] = 0.0
+        for k in range(x.size):
+            out[i] += features[i, k] * x[k]
+
+
+@kernel
+def times(P: Array, x: Array, out: Array) -> None:
+    """out = P x, P symmetric."""
+    for i in range(out.size):
+        out[i] = 0.0
+    for j in range(x.size):
+        for i in range(out.size):
+            out[i] += x[j] * P[j, i]
