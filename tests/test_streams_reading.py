@@ -357,12 +357,12 @@ def test_compressed_files_and_tabs(tmp_path):
     reading = read(tmp_path / "a.tsv.gz", "y")
     for _ in range(2):  # a file with a name can be read again
         (block,) = reading
-        assert block.X["a"].to_pylist() == ["1,5"] and block.y.tolist() == ["x"]
+        assert block.X["a"].to_pylist() == [1.5] and block.y.tolist() == ["x"]
 
 
 def test_semicolons_where_the_header_has_no_comma():
     (block,) = read(io.StringIO("a;b;y\n1;2,5;x\n"), "y")
-    assert block.X.to_pydict() == {"a": [1.0], "b": ["2,5"]}
+    assert block.X.to_pydict() == {"a": [1.0], "b": [2.5]}
 
 
 def test_a_broken_archive_is_told_of(tmp_path):
@@ -382,7 +382,7 @@ def test_json_lines_that_are_none():
     wrong = {
         '{"a": 1,': "not valid JSON",
         "[1, 2]": "not a JSON object",
-        '{"a": {"b": 1}, "y": "p"}': "column 'a' is a object",
+        '{"a": {"b": 1}, "y": "p"}': "column 'a' is an object",
         '{"a": "5", "y": "p"}': "'5', which is not a number",
         '{"a": Infinity, "y": "p"}': "not finite",
         '{"a": 1}': "target, is empty",
@@ -430,7 +430,7 @@ def test_parquet_types(tmp_path):
     with pytest.raises(ValueError, match=r"type date32.* cannot be 'number'; use 'time'"):
         list(read(tmp_path / "a.parquet", "y", columns={"d": "number"}))
     pq.write_table(pa.table({"l": pa.array([[1]]), "y": [1]}), tmp_path / "b.parquet")
-    with pytest.raises(ValueError, match=r"column 'l': columns of type list.*columns="):
+    with pytest.raises(ValueError, match=r"column 'l': columns of type list.*'drop'"):
         list(read(tmp_path / "b.parquet", "y"))
 
 

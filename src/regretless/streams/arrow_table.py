@@ -72,7 +72,7 @@ class ArrowTable(Table):
 
         if parts and pa.types.is_integer(parts[0].type):
             return "whole"
-        return "category" if (kind := self.guess(parts)) == "time" else kind
+        return "label" if (kind := self.guess(parts)) in ("category", "time") else kind
 
     def convert(self, part: Any, kind: str) -> tuple[Any, Bad]:
         """Cast to the kind. A column whose type does not match its declared kind is an error."""
@@ -81,7 +81,9 @@ class ArrowTable(Table):
         none = np.zeros(len(part), dtype=bool)
         if pa.types.is_dictionary(part.type):
             part = part.dictionary_decode()
-        if kind == "category":
+        if kind == "id":
+            return part, none
+        if kind in ("category", "label"):
             return part.cast(pa.string()), none
         if (_kind(part.type) == "time") != (kind in ("time", "trend")) or _kind(part.type) == "category":
             raise ValueError(f"columns: a column of type {part.type} cannot be {kind!r}; use {_kind(part.type)!r}.")
@@ -173,7 +175,7 @@ def _kind(kind: Any) -> str:
         return "time"
     if is_a.is_string(kind) or is_a.is_large_string(kind):
         return "category"
-    raise ValueError(f"columns of type {kind} are not supported: leave it out by declaring the others in columns=.")
+    raise ValueError(f"columns of type {kind} are not supported: leave it out with declare={{NAME: 'drop'}}.")
 
 
 def _clock(part: Any) -> Any:

@@ -25,7 +25,7 @@ QUICK_COLUMNS = 10_000  # above this, pyarrow's memory per column exceeds that o
 class CsvTable(Table):
     """A text table whose first line has the column names."""
 
-    def __init__(self, lines: Iterator[bytes], delimiter: str | None = None) -> None:
+    def __init__(self, lines: Iterator[bytes], delimiter: str | None = None, decimal: str | None = None) -> None:
         self.lines = Lines(lines)
         self.delimiter = delimiter or ","
         for line in iter(self.lines.next, None):
@@ -36,6 +36,7 @@ class CsvTable(Table):
                 break
         else:
             raise ValueError("the file is empty: its first line must have the column names.")
+        self.decimal = decimal
         if wrong:
             raise ValueError(f"line 1 must have the column names: {wrong}")
         if len(fields) > MOST_COLUMNS:
@@ -117,7 +118,7 @@ class CsvTable(Table):
             text = [part.decode() for part in lines]
             fields = next(csv.reader(text, delimiter=self.delimiter, strict=True), []) if not wrong else []
         except UnicodeDecodeError as error:
-            wrong = f"it is not UTF-8 text ({error.reason}): save the file as UTF-8."
+            wrong = f"it is not UTF-8 text ({error.reason}): pass its encoding, such as encoding='latin-1'."
         except csv.Error as error:
             wrong = f"it is not valid CSV ({error})."
         if wrong:  # skip only the first line of a bad record: the quote that joined the others may be a mistake
@@ -126,14 +127,23 @@ class CsvTable(Table):
 
     def guess(self, parts: list[Any]) -> str:
         """From text."""
-        return kinds.guess(_together(parts))
+        return kinds.guess(_together(parts), (*self._numbers, "truth", "time"))
+
+    @property
+    def _numbers(self) -> tuple[str, ...]:
+        """The kinds of numbers. Between commas, "1,234" may as well be a thousand."""
+        if self.decimal is not None:
+            return ("comma",) if self.decimal == "," else ("number",)
+        return ("number",) if self.delimiter == "," else ("number", "comma")
 
     def guess_label(self, parts: list[Any]) -> str:
         """From text."""
-        return kinds.guess_label(_together(parts))
+        return kinds.guess_label(_together(parts), ("whole", *self._numbers))
 
     def convert(self, part: Any, kind: str) -> tuple[Any, kinds.Bad]:
         """From text."""
+        if kind == "id":
+            return part, np.zeros(len(part), dtype=bool)
         return kinds.convert(part, kind)
 
     def shown(self, part: Any, i: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any
 
@@ -18,8 +18,9 @@ from regretless.streams.types import BadLine
 class JsonTable(Table):
     """The columns are the keys of the rows; a key that a row lacks is missing there."""
 
-    def __init__(self, lines: Iterator[bytes]) -> None:
+    def __init__(self, lines: Iterator[bytes], dropped: Collection[str] = ()) -> None:
         self.lines = Lines(lines)
+        self.dropped = dropped
         self.met: dict[str, None] = {}  # keys in the sample, in order
         self.rows_met = 0  # rows in the sample
 
@@ -33,7 +34,7 @@ class JsonTable(Table):
             for i, line in enumerate(lines):
                 if not line.strip():
                     continue
-                row = _object(line)
+                row = _object(line, self.dropped)
                 if isinstance(row, dict) and self.wanted is None and not self._fits_sample(row):
                     self.lines.give_back(lines[i:])
                     self.lines.end_sample()
@@ -76,25 +77,25 @@ class JsonTable(Table):
         for kind, of_kind in (("number", _is_number), ("truth", lambda value: isinstance(value, bool))):
             if sum(map(of_kind, known)) >= kinds.MOST * len(known):
                 return kind
-        return kinds.guess(_text(known), numbers=False)
+        return kinds.guess(_text(known), ("time",))
 
     def guess_label(self, parts: list[Any]) -> str:
         """The kind of all labels."""
         known = [value for value in chain(*parts) if value is not None and value == value]  # not NaN
         if known and all(isinstance(value, bool) for value in known):
             return "truth"
-        return kinds.guess_label(_text(known)) if all(map(_is_number, known)) else "category"
+        return kinds.guess_label(_text(known)) if all(map(_is_number, known)) else "label"
 
     def convert(self, part: Any, kind: str) -> tuple[Any, kinds.Bad]:
         """Convert numbers and booleans through their text; quoted text is never a number."""
         import pyarrow as pa
 
-        if kind == "category":
+        if kind in ("category", "label", "id"):
             return _text(part), np.zeros(len(part), dtype=bool)
         values, bad = kinds.convert(_text(part), kind)
         if kind in ("number", "whole"):
-            quoted = np.array([isinstance(value, str) and value.strip() not in kinds.MISSING for value in part], bool)
-            bad |= quoted
+            words = [value if isinstance(value, str) else "" for value in part]
+            bad |= np.array([word.strip().lower() not in kinds.MISSING for word in words], dtype=bool)
         return values if isinstance(values, pa.Array) else values.combine_chunks(), bad
 
     def shown(self, part: Any, i: int) -> str:
@@ -102,20 +103,24 @@ class JsonTable(Table):
         return part[i] if isinstance(part[i], str) else json.dumps(part[i])
 
 
-def _object(line: bytes) -> dict[str, Any] | str:
-    """The row, or an error message."""
+def _object(line: bytes, dropped: Collection[str]) -> dict[str, Any] | str:
+    """The row, with None in the dropped columns, or an error message."""
     try:
         row = json.loads(line.decode("utf-8"), object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:  # a number of 5000 digits raises ValueError too
         return f"it is not valid JSON ({error})."
     if not isinstance(row, dict):
         return "it is not a JSON object."
+    row = {name: None if name in dropped else value for name, value in row.items()} if dropped else row
     if len(row) > MOST_COLUMNS:
         return f"it has {len(row)} columns; at most {MOST_COLUMNS} (MOST_COLUMNS) are supported."
     for name, value in row.items():
         if isinstance(value, list | dict):
-            kind = "list" if isinstance(value, list) else "object"
-            return f"column {name!r} is a {kind}: values must be numbers or text."
+            kind = "a list" if isinstance(value, list) else "an object"
+            return (
+                f"column {name!r} is {kind}: values must be numbers or text. Write its values in columns of their own, "
+                f"or leave it out with declare={{{name!r}: 'drop'}}."
+            )
     if b"\\u" in line:
         try:
             "".join(value for value in (*row, *row.values()) if isinstance(value, str)).encode("utf-8")

@@ -1,11 +1,13 @@
 """Kinds of columns: inferred from a sample of text, and conversion of text to each kind.
 
 number     float64; null if missing
+comma      numbers with a decimal comma, and perhaps dots between thousands
 truth      true or false, as 1.0 and 0.0
 time       dates and times (ISO 8601), as timestamps of what their own clocks show: 09:00+02:00 is nine o'clock
 trend      the same as days since 1970, for a trend; never inferred
 whole      integers, for labels only
 category   text
+label      text, for labels only: fewer words mean that it is missing
 """
 
 from __future__ import annotations
@@ -16,16 +18,19 @@ from typing import Any
 
 import numpy as np
 
-KINDS = ("number", "truth", "time", "trend", "category")
+KINDS = ("number", "comma", "truth", "time", "trend", "category")
 WORDS = {
     "number": "not a number",
+    "comma": "not a number with a decimal comma",
     "truth": "not true or false",
     "time": "not a date",
     "trend": "not a date",
     "whole": "not an integer",
 }
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?")
+NO_LABEL = ("", "na", "n/a", "#n/a", "nan", "null", "?")  # in upper or lower case
+MISSING = (*NO_LABEL, "none", "nil", "-", "--")
 NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)$"
+COMMA = r"^[+-]?(\d+|\d{1,3}(\.\d{3})+)?(,\d+)?([eE][+-]?\d+)?$"
 WHOLE = r"^[+-]?\d{1,18}$"
 TRUTH = r"^([tT]rue|TRUE|[fF]alse|FALSE)$"
 TIME = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$"
@@ -36,26 +41,27 @@ MOST = 0.9  # a column has a kind if this share of its sample has; the other row
 Bad = np.ndarray[Any, Any]  # a boolean mask, one entry per row
 
 
-def trimmed(text: Any) -> Any:
-    """Strings without surrounding whitespace, null if missing."""
+def trimmed(text: Any, missing: tuple[str, ...] = MISSING) -> Any:
+    """Strings without surrounding whitespace, null if they are one of the words for a missing value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     text = pc.utf8_trim_whitespace(text)
-    return pc.if_else(pc.is_in(text, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), text)
+    is_missing = pc.is_in(pc.utf8_lower(text), value_set=pa.array(missing))
+    return pc.if_else(is_missing, pa.scalar(None, pa.string()), text)
 
 
-def guess(text: Any, numbers: bool = True) -> str:
-    """The kind of most of the text; "number" if all is missing. Without `numbers`, only "time" or "category"."""
-    if numbers and _as_numbers(text) is not None:
+PATTERNS = {"number": NUMBER, "comma": COMMA, "truth": TRUTH, "time": TIME, "whole": WHOLE}
+
+
+def guess(text: Any, among: tuple[str, ...] = ("number", "truth", "time")) -> str:
+    """The first of the kinds that most of the text has, else "category"; the first if all is missing."""
+    if among[0] == "number" and _as_numbers(text) is not None:
         return "number"
     known = trimmed(text).drop_null()
     if len(known) == 0:
-        return "number"
-    for kind, pattern in (("number", NUMBER), ("truth", TRUTH), ("time", TIME)):
-        if (numbers or kind == "time") and _share(known, pattern) >= MOST:
-            return kind
-    return "category"
+        return "comma" if among[0] == "comma" else "number"
+    return next((kind for kind in among if _share(known, PATTERNS[kind]) >= MOST), "category")
 
 
 def _as_numbers(text: Any) -> Any:
@@ -69,13 +75,11 @@ def _as_numbers(text: Any) -> Any:
         return None
 
 
-def guess_label(text: Any) -> str:
-    """The kind of labels: "whole" or "number" if all of them are, else "category"."""
-    known = trimmed(text).drop_null()
-    for kind, pattern in (("whole", WHOLE), ("number", NUMBER)):
-        if len(known) and _share(known, pattern) == 1.0:
-            return kind
-    return "category"
+def guess_label(text: Any, among: tuple[str, ...] = ("whole", "number")) -> str:
+    """The first of the kinds that all labels have, else "label"."""
+    known = trimmed(text, NO_LABEL).drop_null()
+    fitting = (kind for kind in among if len(known) and _share(known, PATTERNS[kind]) == 1.0)
+    return next(fitting, "label")
 
 
 def _share(known: Any, pattern: str) -> float:
@@ -91,10 +95,15 @@ def convert(text: Any, kind: str) -> tuple[Any, Bad]:
 
     if kind == "number" and (numbers := _as_numbers(text)) is not None:
         return finite(numbers)
-    known = trimmed(text)
-    if kind == "category":
+    known = trimmed(text, NO_LABEL if kind == "label" else MISSING)
+    if kind in ("category", "label"):
         values = pc.if_else(pc.is_valid(known), text, pa.scalar(None, pa.string()))
         return values, np.zeros(len(text), dtype=bool)
+    if kind == "comma":
+        fits = pc.fill_null(pc.match_substring_regex(known, COMMA), True)
+        plain = pc.replace_substring(pc.replace_substring(known, ".", ""), ",", ".")
+        values, bad = convert(pc.if_else(fits, plain, "no number"), "number")
+        return values, bad
     if kind == "trend":
         values, bad = convert(text, "time")
         return as_days(values), bad
@@ -120,7 +129,9 @@ def type_of(kind: str) -> Any:
     """The PyArrow type of a converted column."""
     import pyarrow as pa
 
-    return {"category": pa.string(), "whole": pa.int64(), "time": pa.timestamp("us")}.get(kind, pa.float64())
+    if kind in ("category", "label", "id"):
+        return pa.string()
+    return {"whole": pa.int64(), "time": pa.timestamp("us")}.get(kind, pa.float64())
 
 
 def as_days(times: Any) -> Any:

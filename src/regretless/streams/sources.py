@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import sys
@@ -74,19 +75,26 @@ def format_of(source: Any, chosen: str | None) -> str:
     return FORMATS[suffix]
 
 
-def open_lines(source: Any, witness: Witness | None = None) -> Iterator[bytes]:
-    """Iterate over the lines of a source, each with its line ending. `witness` receives every line."""
+def open_lines(source: Any, witness: Witness | None = None, encoding: str | None = None) -> Iterator[bytes]:
+    """Iterate over the lines of a source as UTF-8, each with its line ending. `witness` receives every line."""
     if is_path(source):
         path = Path(source)
         try:
             with COMPRESSED.get(path.suffix.lower(), open)(path, "rb") as file:
-                yield from _lines(file, witness)
+                yield from _lines(_decoded(file, encoding), witness)
         except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
             if isinstance(error, OSError) and error.errno is not None:  # from the disk, not from the decompressor
                 raise
             raise ValueError(f"it is damaged, or not compressed as its name says ({error}).") from error
     else:
-        yield from _lines(sys.stdin.buffer if isinstance(source, str) else source, witness)
+        yield from _lines(_decoded(sys.stdin.buffer if isinstance(source, str) else source, encoding), witness)
+
+
+def _decoded(file: Any, encoding: str | None) -> Any:
+    """The file as text, unless it is UTF-8 or text already."""
+    if encoding is None or isinstance(file, io.TextIOBase):
+        return file
+    return io.TextIOWrapper(file, encoding=encoding, newline="\n")
 
 
 def _lines(file: Any, witness: Witness | None) -> Iterator[bytes]:

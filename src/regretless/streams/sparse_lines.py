@@ -78,7 +78,7 @@ def sparse_blocks(
         if len(good):
             y = parsed.y[good].astype(np.int64 if whole else np.float64) if labelled else None
             weight = None if parsed.weight is None else parsed.weight[good]
-            yield Block(X[good] if why else X, y, weight, first, some.consumed)
+            yield Block(X[good] if why else X, y, weight, first, some.consumed, np.array(some.places)[good], None)
             first += len(good)
 
 

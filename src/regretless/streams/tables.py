@@ -61,75 +61,100 @@ class Table(ABC):
         """A value as written in the file."""
 
 
-class Plan(NamedTuple):
-    """The columns in use: features, target and weight."""
+class Request(NamedTuple):
+    """What to read of a table."""
 
-    features: dict[str, str]  # name -> kind, in the order of the file
-    target: tuple[str, str] | None
+    target: str | None
     weight: str | None
+    declared: Mapping[str, str]  # kinds of columns by name; "drop" leaves a column out, "id" keeps it aside
+    infers: bool  # whether other columns are used too, with inferred kinds
+
+
+class Plan(NamedTuple):
+    """The columns in use, each with its kind."""
+
+    features: dict[str, str]  # in the order of the file
+    target: tuple[str, str] | None
+    weight: tuple[str, str] | None
+    ids: list[str]
 
 
 def table_blocks(
-    table: Table,
-    target: str | None,
-    weight: str | None,
-    declared: Mapping[str, str] | None,
-    rows: int,
-    ledger: Ledger,
-    settle: Callable[[Plan], None],
+    table: Table, request: Request, rows: int, ledger: Ledger, settle: Callable[[Plan], None]
 ) -> Iterator[Block]:
     """Iterate over the blocks of a table. `settle` is called with the plan before the first block."""
     chunks = table.chunks(rows)
     sample: list[Chunk] = []
-    wanted = {target: "", **(declared or {})} if target else declared
-    if declared is None or set(wanted or ()) != set(declared):  # some kinds must be inferred
+    if request.infers or not (request.target is None or request.target in request.declared):  # some kind is inferred
         while (not sample or not sample[-1].sampled) and (chunk := next(chunks, None)) is not None:
             sample.append(chunk)
-    plan = _plan(table, sample, target, weight, declared)
+    plan = _plan(table, sample, request)
     settle(plan)
-    table.settle({*plan.features, *([target] if target else []), *([weight] if weight else [])}, declared is None)
+    others = [name for name in (request.target, request.weight) if name is not None]
+    dropped = [name for name, kind in request.declared.items() if kind == "drop"]
+    table.settle({*plan.features, *plan.ids, *others, *dropped}, request.infers)
     first = 0
     for chunk in chain(sample, chunks):
-        X, y, weights = _convert(table, chunk, plan, ledger)
-        if X.num_rows:
-            yield Block(X, y, weights, first, chunk.consumed)
-            first += X.num_rows
+        block = _convert(table, chunk, plan, ledger, first)
+        if block.X.num_rows:
+            yield block
+            first += block.X.num_rows
 
 
-def _plan(
-    table: Table, sample: list[Chunk], target: str | None, weight: str | None, declared: Mapping[str, str] | None
-) -> Plan:
+def _plan(table: Table, sample: list[Chunk], request: Request) -> Plan:
+    target, weight, declared, infers = request
     names = table.names
-    if names is None and sample:
+    if names is None and infers:
         names = list(dict.fromkeys(chain(*(chunk.columns for chunk in sample))))
+        if not names:
+            raise ValueError(_no_row(sample))
     elif names is None:
-        names = [name for name in (*(declared or ()), target, weight) if name is not None]
-    for name, what in ((target, "target"), (weight, "weight")):
-        if name is not None and name not in names:
-            raise ValueError(f"no column {name!r} for the {what}: {_closest(name, names)}")
-    for name, kind in (declared or {}).items():
-        if name not in names and table.names is not None:
-            raise ValueError(f"no column {name!r}: {_closest(name, names)}")
-        if kind not in KINDS and not (name == target and kind == "whole"):
-            raise ValueError(f"columns: {name!r} has kind {kind!r}; choose one of {', '.join(KINDS)}.")
+        names = [name for name in (*declared, target, weight) if name is not None]
+    _check_names(table, names, request)
 
     def parts(name: str) -> list[Any]:
         return [chunk.columns[name] for chunk in sample if name in chunk.columns]
 
-    if declared is not None:
-        features = {name: kind for name, kind in declared.items() if name not in (target, weight)}
-    else:
-        features = {}
-        for name in names:
-            if name not in (target, weight):
-                try:
-                    features[name] = table.guess(parts(name))
-                except ValueError as error:
-                    raise ValueError(f"column {name!r}: {error}") from None
+    def kind_of(name: str) -> str:
+        try:
+            return declared.get(name) or table.guess(parts(name))
+        except ValueError as error:
+            raise ValueError(f"column {name!r}: {error}") from None
+
+    others = {target, weight, *(name for name, kind in declared.items() if kind in ("drop", "id"))}
+    features = {name: kind_of(name) for name in (names if infers else declared) if name not in others}
     if not features:
         raise ValueError(f"no feature columns left: the file has {_listed(names)}.")
-    label = None if target is None else (declared or {}).get(target) or table.guess_label(parts(target))
-    return Plan(features, None if target is None else (target, str(label)), weight)
+    label = None if target is None else declared.get(target) or table.guess_label(parts(target))
+    weigh = None if weight is None else "comma" if kind_of(weight) == "comma" else "number"
+    return Plan(
+        features,
+        None if target is None else (target, "label" if label == "category" else str(label)),
+        None if weight is None else (weight, str(weigh)),
+        [name for name, kind in declared.items() if kind == "id"],
+    )
+
+
+def _no_row(sample: list[Chunk]) -> str:
+    """Why the first lines have no row."""
+    broken = next((bad for chunk in sample for bad in chunk.broken), None)
+    if broken is None:
+        return "it has no rows."
+    return f"none of its first lines is a row. Line {broken.line}: {broken.why}"
+
+
+def _check_names(table: Table, names: list[str], request: Request) -> None:
+    target, weight, declared, infers = request
+    for name, what in ((target, "target"), (weight, "weight")):
+        if name is not None and name not in names:
+            raise ValueError(f"no column {name!r} for the {what}: {_closest(name, names)}")
+        if declared.get(name or "") in ("drop", "id"):
+            raise ValueError(f"column {name!r} is the {what}: it cannot also be {declared[name or '']!r}.")
+    for name, kind in declared.items():
+        if name not in names and (infers or table.names is not None):
+            raise ValueError(f"no column {name!r}: {_closest(name, names)}")
+        if kind not in (*KINDS, "drop", "id") and not (name == target and kind == "whole"):
+            raise ValueError(f"columns: {name!r} has kind {kind!r}; choose one of {', '.join(KINDS)}.")
 
 
 def _closest(name: str, names: list[str]) -> str:
@@ -141,7 +166,7 @@ def _listed(names: list[str]) -> str:
     return ", ".join(repr(each[:100]) for each in names[:50]) + (", ..." if len(names) > 50 else "")
 
 
-def _convert(table: Table, chunk: Chunk, plan: Plan, ledger: Ledger) -> tuple[Any, Any, Any]:
+def _convert(table: Table, chunk: Chunk, plan: Plan, ledger: Ledger, first: int) -> Block:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -160,33 +185,37 @@ def _convert(table: Table, chunk: Chunk, plan: Plan, ledger: Ledger) -> tuple[An
     y = weights = None
     if plan.target is not None:
         y = column(*plan.target)
-        empty = y.is_null() if plan.target[1] != "category" else pc.fill_null(pc.equal(y, ""), True)
+        empty = y.is_null() if plan.target[1] != "label" else pc.fill_null(pc.equal(y, ""), True)
         for i in np.flatnonzero(empty.to_numpy(zero_copy_only=False)).tolist():
             why.setdefault(i, f"column {plan.target[0]!r}, the target, is empty.")
-        if plan.target[1] == "category":  # NumPy drops NUL characters at the end of text
+        if plan.target[1] == "label":  # NumPy drops NUL characters at the end of text
             ending = pc.fill_null(pc.ends_with(y, "\0"), False)
             for i in np.flatnonzero(ending.to_numpy(zero_copy_only=False)).tolist():
                 why.setdefault(i, f"column {plan.target[0]!r}, the target, ends with a NUL character.")
     if plan.weight is not None:
-        weights = column(plan.weight, "number").to_numpy(zero_copy_only=False)
+        weights = column(*plan.weight).to_numpy(zero_copy_only=False)
         for i in np.flatnonzero(~(weights >= 0)).tolist():
-            why.setdefault(i, f"column {plan.weight!r}, the weight, is {weights[i]}: weights must be numbers >= 0.")
-    features = {name: column(name, kind) for name, kind in plan.features.items()}
+            why.setdefault(i, f"column {plan.weight[0]!r}, the weight, is {weights[i]}: weights must be numbers >= 0.")
+    X = pa.table({name: column(name, kind) for name, kind in plan.features.items()})
+    ids = pa.table({name: column(name, "id") for name in plan.ids}) if plan.ids else None
     bad = [BadLine(int(chunk.lines[i]), chunk.text(i), reason) for i, reason in why.items()]
     for each in sorted(bad + chunk.broken):
         ledger.add(each)
-    X = pa.table(features)
+    places = chunk.lines
     good = np.ones(n, dtype=bool)
     good[list(why)] = False
     if not good.all():
         X = X.filter(pa.array(good))
         y = None if y is None else y.filter(pa.array(good))
         weights = None if weights is None else weights[good]
-    return X, None if y is None else _labels(y, plan.target[1] if plan.target else ""), weights
+        ids = None if ids is None else ids.filter(pa.array(good))
+        places = places[good]
+    labels = None if y is None or plan.target is None else _labels(y, plan.target[1])
+    return Block(X, labels, weights, first, chunk.consumed, places, ids)
 
 
 def _misfit(name: str, kind: str, value: str) -> str:
-    if kind in ("number", "whole") and value.strip(" +-").lower() in ("inf", "infinity"):
+    if kind in ("number", "comma", "whole") and value.strip(" +-").lower() in ("inf", "infinity"):
         return f"column {name!r} has {value}, which is not finite."
     return (
         f"column {name!r} has {value!r}, which is {WORDS[kind]}, unlike most of the column (if it holds categories, "
@@ -196,7 +225,7 @@ def _misfit(name: str, kind: str, value: str) -> str:
 
 def _labels(y: Any, kind: str) -> Any:
     """Labels as a NumPy array of text, integers, floats or booleans."""
-    if kind == "category":
+    if kind == "label":
         return np.array(y.to_pylist(), dtype=np.str_)
     values = y.to_numpy(zero_copy_only=False)
     return values.astype({"whole": np.int64, "truth": np.bool_}.get(kind, np.float64))

@@ -41,6 +41,8 @@ class Block(NamedTuple):
     weight: Array | None  # None if the file has no weights
     first: int  # the index of the first row of the block among all good rows
     lines: int  # number of lines of the file (rows, for Parquet and Arrow) read by the end of this block
+    places: np.ndarray[Any, Any]  # the line of the file on which each row begins, counted as in `BadLine`
+    ids: Any  # a pyarrow.Table of the columns declared "id"; None if there are none
 
 
 class BadLine(NamedTuple):
