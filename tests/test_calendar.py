@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import math
 from datetime import date, datetime, timedelta, timezone
 
@@ -16,8 +15,8 @@ from regretless.core.calendar import CALENDAR, calendar_features
 
 def by_hand(when: datetime) -> list[float]:
     day = (when - datetime(when.year, when.month, when.day)) / timedelta(days=1)
-    year = (when.timetuple().tm_yday - 1) / (366 if calendar.isleap(when.year) else 365)
-    return [wave(2 * math.pi * part) for part in (day, when.weekday() / 7, year) for wave in (math.sin, math.cos)]
+    waves = [wave(2 * math.pi * times * day) for times in (1, 2) for wave in (math.sin, math.cos)]
+    return [*waves, *(when.weekday() == d for d in range(7)), *(when.month == m for m in range(1, 13))]
 
 
 @given(st.lists(st.datetimes(), min_size=1, max_size=5))

@@ -55,7 +55,7 @@ def test_new_classes(capsys):
     lines = re.findall(r"(\d+) classes, +([\d.]+)% errors", printed("new_classes", capsys))
     assert [int(known) for known, _ in lines] == [5] * 3 + [10] * 6
     errors = [float(share) for _, share in lines]
-    assert errors[3] == max(errors)  # the block in which five labels are new
+    assert errors[3] == max(errors[1:])  # the block in which five labels are new; in the first one, five are as well
     assert errors[2] < 5 and max(errors[-2:]) < 6
 
 

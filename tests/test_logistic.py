@@ -14,6 +14,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_softmax, logsumexp
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import regretless
@@ -652,3 +653,81 @@ def test_it_may_be_a_member_itself(tmp_path: Any) -> None:
     assert np.array_equal(copy.predict_then_learn(X[60:], y[60:]), mixture.predict_then_learn(X[60:], y[60:]))
     lone = OnlineLogisticRegression(radii=(1.0,)).fit(X, y, classes=range(3))
     assert_same_state(mixture.estimators_[0], lone)
+
+
+# ---------------------------------------------------------------------- dates
+
+
+def shop_hours(n: int = 300, start: str = "2024-01-01") -> tuple[list[dict[str, Any]], list[int]]:
+    """Visits, which happen by day and not on Sundays."""
+    rng = np.random.default_rng(1)
+    times = np.datetime64(start, "m") + np.sort(rng.integers(0, 60 * 24 * 30, size=n)).astype("timedelta64[m]")
+    rows = [{"when": time, "x": float(rng.normal())} for time in times.astype("datetime64[us]").tolist()]
+    return rows, [int(8 <= row["when"].hour < 20 and row["when"].weekday() < 6) for row in rows]
+
+
+@pytest.mark.parametrize("missing", ["indicator", "mean"])
+def test_dates_become_calendar_features(missing: str, tmp_path: Path) -> None:
+    from regretless.core.calendar import calendar_features
+
+    rows, y = shop_hours()
+    rows[20]["when"] = None
+    whole, one, cut = (OnlineLogisticRegression(classes=[0, 1], missing=missing) for _ in range(3))
+    whole.partial_fit(rows, y)
+    assert whole.column_kinds_ == ("date", "number")
+    for row, label in zip(rows, y, strict=True):
+        one.predict_proba_one(row)
+        one.learn_one(row, label)
+    for i in range(0, 300, 37):
+        cut.partial_fit(rows[i : i + 37], y[i : i + 37])
+    for other in (one, cut, through_file(whole, tmp_path)):
+        assert_same_state(other, whole)
+        assert np.array_equal(other.predict_proba(rows), whole.predict_proba(rows))
+    table = np.c_[[row["x"] for row in rows], calendar_features([row["when"] for row in rows])]
+    linear = OnlineLogisticRegression(classes=[0, 1], missing="mean", effort="low")  # without splines of numbers
+    if missing == "mean":
+        np.testing.assert_allclose(
+            linear.predict_then_learn(table, y), clone(linear).predict_then_learn(rows, y), rtol=0, atol=1e-12
+        )
+
+
+def test_dates_of_other_months_are_forecast_as_those_learned() -> None:
+    rows, y = shop_hours(600)
+    learner = OnlineLogisticRegression().fit(rows, y)
+    for start in ("2019-06-01", "2024-02-05", "2031-01-01"):
+        later, labels = shop_hours(200, start)
+        assert abs(learner.predict_proba(later)[:, 1].mean() - np.mean(labels)) < 0.1
+
+
+def test_frames_with_dates() -> None:
+    pd = pytest.importorskip("pandas")
+    pl = pytest.importorskip("polars")
+    rows, y = shop_hours(60)
+    rows[5]["when"] = None
+    expected = OnlineLogisticRegression().fit(rows, y).predict_proba(rows)
+    for frame in (pd.DataFrame(rows), pl.DataFrame(rows)):
+        np.testing.assert_allclose(OnlineLogisticRegression().fit(frame, y).predict_proba(frame), expected, atol=1e-12)
+    wide = OnlineLogisticRegression(sparse=True).fit(rows, y)
+    assert wide.predict_proba(rows).shape == (60, 2)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"when": 3.0, "x": 1.0}, r"column 0 \('when'\): 3.0 is not a date, and this column holds dates"),
+        ({"when": "2024-01-01", "x": 1.0}, "is not a date"),
+    ],
+    ids=["number", "text"],
+)
+def test_values_that_are_not_dates_are_refused(row: dict[str, Any], words: str) -> None:
+    rows, y = shop_hours(30)
+    learner = OnlineLogisticRegression().fit(rows, y)
+    before = learner.predict_proba(rows)
+    for call in (lambda: learner.learn_one(row, 1), lambda: learner.predict_one(row)):
+        with pytest.raises(BadRow, match=words):
+            call()
+    with pytest.raises(BadRow, match="is a date, and this column has held numbers"):
+        learner.learn_one({"when": rows[0]["when"], "x": rows[0]["when"]}, 1)
+    with pytest.raises(BadRow, match="a date is missing"):
+        OnlineLogisticRegression(missing="error").fit([*rows[:2], {"when": None, "x": 1.0}], [0, 1, 0])
+    assert np.array_equal(learner.predict_proba(rows), before)

@@ -1,7 +1,8 @@
-"""Calendar features of dates and times: the position in the day, the week and the year, each as a sine and a cosine.
+"""Calendar features of dates and times: the hour of the day as waves, the day of the week and the month as 0 and 1.
 
-A date as a number of seconds tells a linear model little: only a trend. Its position in a period does, and a sine with
-a cosine makes the end of a period a neighbour of its beginning.
+A date as a number of seconds tells a linear model one thing only, a trend, which goes on after the last row learned. So
+do slow waves: within a few weeks, a sine over the year is a trend as well. A day of the week or a month that was never
+learned has no weight.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ import numpy as np
 from regretless.core.inputs import is_missing
 from regretless.core.types import Array
 
-CALENDAR = ("hour_sin", "hour_cos", "weekday_sin", "weekday_cos", "year_sin", "year_cos")
+WAVES = ("hour_sin", "hour_cos", "half_day_sin", "half_day_cos")
+DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTHS = tuple(f"month_{m}" for m in range(1, 13))
+CALENDAR = WAVES + DAYS + MONTHS
 UNIT = "datetime64[us]"
 A_DAY = np.timedelta64(1, "D")
 MONDAY = np.datetime64("1970-01-05", "D")
@@ -23,8 +27,7 @@ MONDAY = np.datetime64("1970-01-05", "D")
 def calendar_features(values: Any) -> Array:
     """One row of features (named in `CALENDAR`) per date or time; NaN where it is missing.
 
-    The hour of the day includes minutes and seconds; the day of the week is a whole number; the position in the year
-    is that of the day. A date without a time is midnight.
+    The hour of the day includes minutes and seconds; a date without a time is midnight.
 
     Parameters
     ----------
@@ -34,23 +37,30 @@ def calendar_features(values: Any) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from regretless.core.calendar import calendar_features
-    >>> calendar_features(np.array(["2024-01-01T06:00", "NaT"], dtype="datetime64[s]")).round(3) + 0.0
-    array([[ 1.,  0.,  0.,  1.,  0.,  1.],
-           [nan, nan, nan, nan, nan, nan]])
+    >>> from regretless.core.calendar import CALENDAR, calendar_features
+    >>> found = calendar_features(np.array(["2024-01-01T06:00", "NaT"], dtype="datetime64[s]")).round(3)
+    >>> [name for name, value in zip(CALENDAR, found[0]) if value == 1]
+    ['hour_sin', 'monday', 'month_1']
     """
     times = wall_times(values)
-    days, years = times.astype("datetime64[D]"), times.astype("datetime64[Y]")
-    starts = years.astype("datetime64[D]")
-    length = (years + np.timedelta64(1, "Y")).astype("datetime64[D]") - starts
+    days = times.astype("datetime64[D]")
     missing = np.isnat(times)
-    found = np.empty((times.size, len(CALENDAR)))
-    with np.errstate(invalid="ignore"):
-        parts = ((times - days) / A_DAY, (days - MONDAY) / A_DAY % 7 / 7, (days - starts) / length)
-    for i, part in enumerate(parts):
-        found[:, 2 * i], found[:, 2 * i + 1] = np.sin(2 * np.pi * part), np.cos(2 * np.pi * part)
+    there = np.flatnonzero(~missing)
+    found = np.zeros((times.size, len(CALENDAR)))
     found[missing] = np.nan
+    turns = 2 * np.pi * ((times - days)[there] / A_DAY)
+    for i, wave in enumerate((np.sin(turns), np.cos(turns), np.sin(2 * turns), np.cos(2 * turns))):
+        found[there, i] = wave
+    weekday = (days[there] - MONDAY).astype(np.int64) % 7
+    month = days[there].astype("datetime64[M]").astype(np.int64) % 12
+    found[there, len(WAVES) + weekday] = 1.0
+    found[there, len(WAVES) + len(DAYS) + month] = 1.0
     return found
+
+
+def is_date(value: Any) -> bool:
+    """Whether a value is a date or a time."""
+    return isinstance(value, datetime.date | np.datetime64)
 
 
 def wall_times(values: Any) -> np.ndarray[Any, np.dtype[np.datetime64]]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from regretless.core.calendar import CALENDAR, calendar_features, is_date
 from regretless.core.errors import BadRow
 from regretless.core.inputs import as_block, as_floats, has_names, in_rows, is_missing, plain_list, readable_rows
 from regretless.core.learner import FLOAT, is_plain_row
@@ -30,6 +30,7 @@ from regretless.learners.logistic.scaling import LARGEST
 from regretless.learners.logistic.schema import (
     AT_SIGHT,
     CATEGORY,
+    DATE,
     MISSING,
     MOST_RARE,
     NUMBER,
@@ -161,7 +162,14 @@ class Encoder:
     missing_is_error: bool
     skips_bad_rows: bool
     max_categories: int
+    names: tuple[Any, ...] | None = field(init=False, repr=False)  # of all input columns
+    name_set: frozenset[Any] = field(init=False, repr=False)
     extent: ClassVar[int] = 0  # an encoder never changes
+
+    def __post_init__(self) -> None:
+        names = None if self.first_names is None else self.first_names + self.schema.new_names
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "name_set", frozenset(names or ()))
 
     @classmethod
     def start(cls, estimator: Any, settings: Settings, kind: str = NUMBER) -> Self:
@@ -187,11 +195,6 @@ class Encoder:
     def nothing(self, row: int) -> Block:
         """No rows, after which the schema is this one."""
         return Block(np.empty((0, self.width)), np.empty(0, dtype=bool), None, [(row, self.schema)])
-
-    @cached_property
-    def names(self) -> tuple[Any, ...] | None:
-        """The names of the input columns, where they have any."""
-        return None if self.first_names is None else self.first_names + self.schema.new_names
 
     def to_file(self) -> dict[str, Any]:
         """What a model file stores of the encoder."""
@@ -271,7 +274,7 @@ class Encoder:
             return None
         if tuple(x) == names:
             values = list(x.values())
-        elif x.keys() <= self._name_set:
+        elif x.keys() <= self.name_set:
             values = [x.get(name) for name in names]
         else:
             return None
@@ -296,13 +299,16 @@ class Encoder:
                     type(values[j]) is str and schema.has_settled(j, values[j], self.max_categories)
                 ):
                     return None
+            for j, date_places in schema.date_places.items():
+                if values[j] is None:
+                    row[date_places] = np.nan
+                elif is_date(values[j]) and not is_missing(values[j]):
+                    row[date_places] = calendar_features([values[j]])[0]
+                else:
+                    return None
         except (TypeError, OverflowError):  # a category that is not hashable, or an integer beyond floats
             return None
         return row if not lacks or self._marks_missing(values, row) else None
-
-    @cached_property
-    def _name_set(self) -> frozenset[Any]:
-        return frozenset(self.names or ())
 
     def _marks_missing(self, values: list[Any], row: Array) -> bool:
         """Set the indicators of missing values; False if the row must be refused, or adds an indicator."""
@@ -434,6 +440,10 @@ def encode_table(given: Table, encoder: Encoder, learns: np.ndarray, begun: bool
     others = [_Other(j, given.column(j), settled.kinds[j], since.get(j)) for j in unusual]
     for other in others:
         faults += other.faults(missing_is_error)
+    dates = {}
+    for j in (j for j, kind in enumerate(settled.kinds) if kind == DATE):
+        dates[j], wrong_dates = _calendar(given.column(j), missing_is_error)
+        faults += [Fault(t, j, _complaint_of_date(given.value(t, j))) for t in wrong_dates]
     bad = np.zeros(given.n, dtype=bool)
     bad[[fault.row for fault in faults]] = True
     learned = learns & ~bad
@@ -441,6 +451,8 @@ def encode_table(given: Table, encoder: Encoder, learns: np.ndarray, begun: bool
     late = [j for j, t in since.items() if settled.kinds[j] == NUMBER and t != first]
     new = [Arrival(since[j], Level(j, NUMBER)) for j in late]
     lost = {j: absent[:, i] for i, j in enumerate(columns)} | {other.j: other.absent for other in others}
+    lost |= {j: np.isnan(features[:, 0]) for j, features in dates.items()}
+    new += [Arrival(since[j], Level(j, DATE, i)) for j in dates if j in since for i in range(len(CALENDAR))]
     if schema.indicators:
         at = [(t, j) for j, gone in lost.items() for t in np.flatnonzero(gone).tolist()]
         rows, of = np.array(at, dtype=np.intp).reshape(-1, 2).T
@@ -452,6 +464,8 @@ def encode_table(given: Table, encoder: Encoder, learns: np.ndarray, begun: bool
     after = growth[-1][1] if growth else schema
     table = np.zeros((given.n, after.width))
     table[:, after.number_places] = numbers
+    for j, date_places in after.date_places.items():
+        table[:, date_places] = dates[j]
     for j, place in after.missing_places.items():
         table[:, place] = lost.get(j, 0.0)
     for other in others:
@@ -471,7 +485,7 @@ class Arrival(NamedTuple):
 
 def _in_order(arrival: Arrival) -> tuple[int, int, int]:
     """The order of the table columns: numbers, indicators and categories of the same row."""
-    return arrival.row, (NUMBER, MISSING, CATEGORY).index(arrival.level.what), arrival.level.column
+    return arrival.row, (NUMBER, DATE, MISSING, CATEGORY).index(arrival.level.what), arrival.level.column
 
 
 class _Other:
@@ -569,7 +583,22 @@ def _growth(
 
 def kind_of(value: Any) -> str:
     """The kind of a column whose first value is this."""
-    return CATEGORY if isinstance(value, str) else NUMBER
+    return DATE if is_date(value) else CATEGORY if isinstance(value, str) else NUMBER
+
+
+def _calendar(values: Sequence[Any], missing_is_error: bool) -> tuple[Array, list[int]]:
+    """The calendar features of a column of dates, and the rows whose value is not one."""
+    lacks = missing(values)
+    wrong = [t for t, value in enumerate(values) if (missing_is_error if lacks[t] else not is_date(value))]
+    if wrong:
+        others = set(wrong)
+        values = [None if t in others else value for t, value in enumerate(values)]
+    return calendar_features(values), wrong
+
+
+def _complaint_of_date(value: Any) -> str:
+    """What is wrong with a value in a column of dates."""
+    return "a date is missing" if is_missing(value) else f"{value!r:.80} is not a date, and this column holds dates"
 
 
 def _before_known(value: Any) -> float:
@@ -579,6 +608,8 @@ def _before_known(value: Any) -> float:
 
 def _complaint(value: Any) -> str:
     """What is wrong with a value that should be a number."""
+    if is_date(value):
+        return f"{value!r} is a date, and this column has held numbers so far"
     number = as_number_or_inf(value)
     if math.isnan(number):
         return "NaN"
@@ -593,6 +624,8 @@ def _is_good(value: Any, kind: str, missing_is_error: bool) -> bool:
     """Whether the value would let its row be learned."""
     if is_missing(value):
         return not missing_is_error
+    if kind == DATE:
+        return is_date(value)
     return abs(as_number_or_inf(value)) <= LARGEST if kind == NUMBER else _is_hashable(value)
 
 

@@ -68,9 +68,10 @@ class OnlineLogisticRegression(GrowingClassifier):
     theirs; `regret_bound()` is AIOLI's theorem plus ln(1/w). Nothing is claimed about weights on the raw features; but
     once means and deviations have settled, the two differ by a linear map and a constant.
 
-    **Columns.** Data frames and dictionaries may hold text. The first value of a column tells whether it holds numbers
-    or categories; until then it counts as missing. Each category gets a column of its own at the row in which it
-    appears: see `max_categories`. Only learned rows count: rows of weight 0, and bad ones, change nothing.
+    **Columns.** Data frames and dictionaries may hold text and dates. The first value of a column tells what it holds;
+    until then it counts as missing. Each category gets a column of its own at the row in which it appears: see
+    `max_categories`. A date becomes its hour of the day, day of the week and month, never a trend. Dictionaries may
+    bring new names, and lack others. Only learned rows count: rows of weight 0, and bad ones, change nothing.
 
     **Labels never seen.** Without `classes`, the learner adds classes as they appear. Row t keeps 1/(t+2)^2 of its
     probability for a label never seen, which costs less than ln 2 in total; `predict_proba` returns the probabilities
@@ -109,7 +110,7 @@ class OnlineLogisticRegression(GrowingClassifier):
     ----------
     classes_ : the labels seen so far, sorted, in the order of the columns of probabilities.
     bad_rows_ : the number of rows that were skipped.
-    column_kinds_ : "number", "category" or "unknown" (no value yet) for each column of the input.
+    column_kinds_ : "number", "category", "date" or "unknown" (no value yet) for each column of the input.
     members_, weights_ : the members of the mixture and their weights.
     state_ : see `regretless.learners.logistic.state.LogisticState`.
 

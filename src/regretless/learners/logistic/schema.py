@@ -4,8 +4,9 @@ A column of a data frame or a dictionary holds numbers or categories, as its fir
 that row it has no column in the table. The table has, in this order:
 
 1. the columns of numbers that had a number in the first learned row, in input order;
-2. one column per `Level`, in the order of appearance: a column of numbers whose first number came later, a category, or
-   with `missing="indicator"` a column that is 1 where the value of an input column is missing.
+2. one column per `Level`, in the order of appearance: a column of numbers whose first number came later, a category, a
+   calendar feature of a column of dates, or with `missing="indicator"` a column that is 1 where the value of an input
+   column is missing.
 
 So whatever appears later adds columns at the end, and no column moves.
 
@@ -24,10 +25,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from regretless.core.calendar import CALENDAR
 from regretless.core.inputs import is_missing
 from regretless.core.state_checks import require
 
-NUMBER, CATEGORY, UNKNOWN = "number", "category", "unknown"  # the last: no value was learned yet
+NUMBER, CATEGORY, DATE, UNKNOWN = "number", "category", "date", "unknown"  # the last: no value was learned yet
 MISSING = "missing"
 AT_SIGHT = 32
 MOST_RARE = 10_000  # categories without a column that are remembered, per input column
@@ -37,8 +39,8 @@ class Level(NamedTuple):
     """What a table column holds that has appeared after the first row."""
 
     column: int  # of the input
-    what: str  # NUMBER: its numbers, CATEGORY: whether it is this category, MISSING: whether it is missing
-    category: Any = None
+    what: str  # NUMBER: its numbers, CATEGORY: whether it is this category, MISSING: whether it is missing, DATE: its
+    category: Any = None  # calendar feature of this index
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,14 @@ class Schema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "has_unknown", UNKNOWN in self.kinds)
-        numbers = CATEGORY not in self.kinds and not self.has_unknown
+        numbers = {*self.kinds} <= {NUMBER}
         object.__setattr__(self, "is_numeric", numbers and all(level.what == MISSING for level in self.levels))
         object.__setattr__(self, "is_identity", numbers and not self.levels)
 
     @classmethod
     def from_file(cls, kinds: Any, levels: Any, indicators: Any, rare: Any) -> Schema:
         """The schema of these JSON values; refuses values that no schema has."""
-        known = {NUMBER, CATEGORY, UNKNOWN}
+        known = {NUMBER, CATEGORY, DATE, UNKNOWN}
         require(isinstance(kinds, list) and set(kinds) <= known, f"kinds={kinds!r} are not kinds of columns")
         require(isinstance(levels, list) and isinstance(indicators, bool), "levels or indicators have the wrong type")
         for level in levels:
@@ -74,6 +76,11 @@ class Schema:
                 require(kinds[column] == CATEGORY and _is_category(category), f"{level!r} is no category")
             elif what == NUMBER:
                 require(kinds[column] == NUMBER and category is None, f"{level!r} is no late column of numbers")
+            elif what == DATE:
+                require(
+                    kinds[column] == DATE and type(category) is int and 0 <= category < len(CALENDAR),
+                    f"{level!r} is no calendar feature",
+                )
             else:
                 require(what == MISSING and indicators and category is None, f"{level!r} contradicts indicators")
         require(isinstance(rare, list), "rare is not a list")
@@ -81,6 +88,9 @@ class Schema:
             pair = isinstance(one, list) and len(one) == 2 and type(one[0]) is int and 0 <= one[0] < len(kinds)
             require(pair and kinds[one[0]] == CATEGORY and _is_category(one[1]), f"{one!r} is no rare category")
         found = tuple(Level(*level) for level in levels)
+        features = Counter(level.column for level in found if level.what == DATE)
+        dates = {j: len(CALENDAR) for j, kind in enumerate(kinds) if kind == DATE}
+        require(dict(features) == dates, "a column of dates lacks calendar features")
         seen = [*found, *(Level(column, CATEGORY, category) for column, category in rare)]
         require(len(set(seen)) == len(seen), "a category occurs twice")
         schema = cls(tuple(kinds), found, indicators, frozenset((column, category) for column, category in rare))
@@ -112,9 +122,9 @@ class Schema:
     def rows_seen(self, before: Schema, rows: float) -> np.ndarray:
         """For each table column that `before` lacks, in how many of the `rows` so far it had a value, which was 0.
 
-        A category or an indicator has had one in all of them, a late column of numbers in none.
+        A category or an indicator has had one in all of them, a late column of numbers or dates in none.
         """
-        return np.array([0.0 if level.what == NUMBER else rows for level in self.levels[len(before.levels) :]])
+        return np.array([0.0 if level.what in (NUMBER, DATE) else rows for level in self.levels[len(before.levels) :]])
 
     @cached_property
     def number_columns(self) -> list[int]:
@@ -124,7 +134,16 @@ class Schema:
     @cached_property
     def other_columns(self) -> list[int]:
         """The input columns that hold categories, or nothing yet."""
-        return [j for j, kind in enumerate(self.kinds) if kind != NUMBER]
+        return [j for j, kind in enumerate(self.kinds) if kind in (CATEGORY, UNKNOWN)]
+
+    @cached_property
+    def date_places(self) -> dict[int, list[int]]:
+        """The table columns of the calendar features, by input column."""
+        found: dict[int, list[int]] = {}
+        for i, level in enumerate(self.levels, start=self.width - len(self.levels)):
+            if level.what == DATE:
+                found.setdefault(level.column, []).append(i)
+        return found
 
     @cached_property
     def number_places(self) -> np.ndarray:

@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from regretless.core.calendar import CALENDAR, calendar_features, is_date
 from regretless.core.errors import BadRow
 from regretless.core.inputs import as_number, is_missing, readable_rows
 from regretless.core.jit import kernel
@@ -246,6 +247,11 @@ class SparseEncoder:
         names, columns, data, new, _ = found
         fault = None
         for name, value in row.items():
+            if is_date(value) and not is_missing(value):
+                names += [name] * len(CALENDAR)
+                columns += [id_of(name, part, "calendar") for part in CALENDAR]
+                data += calendar_features([value])[0].tolist()
+                continue
             kind, of = known.get(name), type(value)
             if type(kind) is int and of in NUMBERS and -LARGEST <= value <= LARGEST:
                 column, number = kind, float(value)

@@ -102,15 +102,16 @@ def frame_columns(X: Any) -> list[Any] | None:
     except TypeError:
         return None
     columns: list[Any] = []
+    listed = (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Datetime, nw.Date)
     for name, column in zip(frame.columns, frame.iter_columns(), strict=True):
         if column.dtype.is_numeric() or column.dtype == nw.Boolean:
             columns.append(column.cast(nw.Float64).to_numpy())
-        elif column.dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object) or column.null_count() == len(column):
+        elif column.dtype in listed or column.null_count() == len(column):
             columns.append(column.to_list())
         else:
             raise ValueError(
-                f"column {name!r} has type {column.dtype}, which is not supported: give numbers, booleans or text. "
-                "Encode timestamps as numbers, such as the hour and the day of the week."
+                f"column {name!r} has type {column.dtype}, which is not supported: give numbers, booleans, text or "
+                "dates."
             )
     return columns
 
