@@ -22,7 +22,7 @@ settings.load_profile("regretless")
 def compiled_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Before their first tests, the workers of pytest-xdist share the compilation of the learners that tests play.
 
-    Workers run neighbouring tests, so that otherwise all of them would compile the same kernels at the same time.
+    Most files play every learner, so that otherwise all workers would compile the same kernels at the same time.
     """
     if not hasattr(request.config, "workerinput"):
         return

@@ -149,7 +149,6 @@ def games(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
     return np.load(folder / "compiled.npz"), np.load(folder / "plain.npz")
 
 
-@pytest.mark.xdist_group("plain-python")
 @pytest.mark.parametrize("number", range(len(LEARNERS)), ids=[str(entry) for entry in LEARNERS])
 def test_compiled_is_plain_python(games: tuple[Any, Any], number: int) -> None:
     compiled, plain = games

@@ -30,7 +30,6 @@ COLUMNS = {
     "curvature": "classes logit_bound L constant kappa best_possible ratio",
     "certificate": "stream learner rows regret_low regret_high certificate bound",
 }
-pytestmark = pytest.mark.xdist_group("figures")  # each is computed once
 DOCS = Path(__file__).parent.parent / "docs" / "figures"
 
 

@@ -21,7 +21,6 @@ from regretless.cli import app
 from regretless.evaluate.recipe import learner_of
 
 pytest.importorskip("pyarrow")
-pytestmark = pytest.mark.xdist_group("run")  # one worker makes the folder that most of these tests read
 PROGRAM = [sys.executable, "-c", "from regretless.cli import main; main()"]
 
 

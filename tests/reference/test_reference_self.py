@@ -207,7 +207,7 @@ def test_expectation_two_classes() -> None:
 def test_expectation_three_classes() -> None:
     """Against a dense tensor grid, and for huge variances against the orthant probability."""
     rng = np.random.default_rng(6)
-    nodes, weights = np.polynomial.legendre.leggauss(250)
+    nodes, weights = np.polynomial.legendre.leggauss(500)
     t, w = 9 * nodes, 9 * weights * np.exp(-((9 * nodes) ** 2) / 2) / math.sqrt(2 * math.pi)
     for scale in (1e-3, 1.0, 5.0):
         m, F = rng.normal(size=3) * 2, rng.normal(size=(3, 2)) * scale
