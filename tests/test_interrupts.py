@@ -117,8 +117,8 @@ def wide_stream(n: int) -> tuple[Any, np.ndarray]:
 def test_sparse_rows_are_whole(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows before Ctrl-C are learned, those after it are not; learning these later gives the same state."""
     X, y = wide_stream(2000)
-    calm = OnlineLogisticRegression().partial_fit(X, y)
-    disturbed = OnlineLogisticRegression().partial_fit(X[:10], y[:10])
+    calm = OnlineLogisticRegression(sketch=3).partial_fit(X, y)
+    disturbed = OnlineLogisticRegression(sketch=3).partial_fit(X[:10], y[:10])
     place, name = {"index": (Index, "add"), "pass": (sparse_game, "run"), "class": (sparse_game, "add_class")}[where]
     with monkeypatch.context() as patch:
         patch.setattr(place, name, interrupting(getattr(place, name)))
@@ -126,7 +126,7 @@ def test_sparse_rows_are_whole(where: str, monkeypatch: pytest.MonkeyPatch) -> N
             disturbed.partial_fit(X[10:], y[10:])
     learned = int(disturbed.state_.tally[ROWS])
     assert 10 < learned < 2000
-    prefix = OnlineLogisticRegression().partial_fit(X[:learned], y[:learned])
+    prefix = OnlineLogisticRegression(sketch=3).partial_fit(X[:learned], y[:learned])
     for ours, theirs in zip(disturbed.state_, prefix.state_, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(disturbed.classes_, prefix.classes_)

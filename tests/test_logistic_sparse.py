@@ -13,16 +13,18 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import log_softmax
+from sklearn.datasets import load_digits
 
 import regretless
 from learners import through_file
 from logistic_reference import mixture
-from reference.sparse_logistic import belief, first_order, pair_products, rescale
+from reference.sparse_logistic import belief, first_order, pair_products, rescale, sketched
 from regretless import BadRow, NoBound, OnlineLogisticRegression
 from regretless.core.errors import TooLarge
-from regretless.learners.logistic import sparse_state
+from regretless.core.validate import HEAVIEST
+from regretless.learners.logistic import sparse_game, sparse_sketch, sparse_state
 from regretless.learners.logistic.hashing import Index, id_of, pair_id, scramble
-from regretless.learners.logistic.sparse_members import BELIEFS, FIRST_ORDER
+from regretless.learners.logistic.sparse_members import BELIEFS, FIRST_ORDER, SKETCHED
 from regretless.learners.logistic.sparse_rows import MANY_COLUMNS
 
 WIDE = 1 << 24
@@ -76,15 +78,88 @@ def test_the_forecast_is_the_mixture_of_its_members(K: int, drift: str) -> None:
 
 
 @pytest.mark.parametrize("K", [2, 3])
+def test_the_sketched_members(K: int) -> None:
+    X, y = some_rows(260, 9, K=K, seed=1)
+    X[:, 3:6] = X[:, :1] * np.array([1.0, 2.0, -1.0]) + 0.3 * X[:, 3:6]  # columns that come together
+    rng = np.random.default_rng(5)
+    Y = np.where(rng.random((260, 1)) < 0.3, rng.dirichlet(np.ones(K), size=260), np.eye(K)[y])
+    weight = rng.choice([0.0, 0.5, 1.0, 2.0], size=260)
+    learner = OnlineLogisticRegression(sketch=3)
+    p = learner.predict_then_learn(spread_out(X), Y, classes=range(K), sample_weight=weight)
+    Z = rescale(X, weight)
+    lines = np.zeros((learner.state_.columns.size, 1, 2 + 2 * 3))
+    sparse_sketch.scatter(lines, np.ones(1, dtype=bool), 0)
+    columns = np.linspace(0, WIDE - 1, 9).astype(np.int64)
+    order = [learner.state_.columns.tolist().index(column) for column in [*columns, -1]]
+    found = [first_order(Z, Y, weight, rate, bool(keep)) for rate, keep in FIRST_ORDER]
+    members = [logits for logits, _ in found] + [belief(Z, Y, weight, *each) for each in BELIEFS]
+    members += [sketched(Z, Y, weight, *each, lines[order, 0, 2:5]) for each in SKETCHED]
+    losses = [-weight @ np.sum(Y * log_softmax(logits, axis=1), axis=1) for logits in members]
+    np.testing.assert_allclose(learner.state_.losses, losses, rtol=1e-9)
+    np.testing.assert_allclose(p, mixture(members, Y, weight, False), atol=1e-9)
+    assert learner.members_[-2] == "Gaussian belief with a sketch of rank 3, certainty 1, variance 0.1"
+    assert len(learner.members_) == learner.weights_.size == len(members)
+
+
+@pytest.mark.parametrize("K", [2, 3])
 def test_regret_is_below_the_certificate(K: int) -> None:
     X, y = some_rows(300, 8, K)
-    learner = OnlineLogisticRegression(sparse=True).partial_fit(X, y, classes=range(K))
+    learner = OnlineLogisticRegression(sparse=True, sketch=4).partial_fit(X, y, classes=range(K))
     Z = learner.for_comparators(sparse.csr_array(X)).toarray()
     np.testing.assert_allclose(np.sort(np.abs(Z).sum(axis=0)), np.sort(np.abs(rescale(X, np.ones(300))).sum(axis=0)))
     best = regretless.best_in_hindsight(Z, y, learner.competes_with.loss, learner.competes_with.domain)
     assert learner.total_loss_ - best.loss <= learner.regret_certificate() + 1e-9
     with pytest.raises(NoBound, match="regret_certificate"):
         learner.regret_bound()
+
+
+def covariance(state: Any, k: int) -> np.ndarray:
+    """That of vector k of the sketched weights."""
+    lines, r = state.sketch_lines[:, k], state.sketch_shift.shape[1]
+    v, VF = lines[:, 1], lines[:, 1:2] * lines[:, 2 : 2 + r]
+    return np.diag(v) - VF @ (np.eye(r) - state.sketch_inverse[k]) @ VF.T
+
+
+def test_a_class_that_comes_late_changes_no_sketched_weight() -> None:
+    X, _ = some_rows(100, 6)
+    wide = spread_out(X)
+    learner = OnlineLogisticRegression(sketch=3).partial_fit(wide, np.arange(100) % 2)
+    every = np.arange(learner.state_.columns.size)
+    before = sparse_sketch.weights(sparse_state.sketch_of(learner.state_), every)
+    grown, _ = sparse_game.meet_class(
+        learner.state_, learner._encoder.index, learner._encoder.encode_unlearned(wide[:1]).entries, False, True
+    )
+    after = sparse_sketch.weights(sparse_state.sketch_of(grown), every)
+    np.testing.assert_allclose(after[:, :, :2], before * [-0.5, 0.5], atol=1e-14)
+    assert np.all(after[1:, :, 2] == 0.0)
+    for k in range(2):  # each class has half of the margin's covariance, in both members
+        np.testing.assert_allclose(covariance(grown, k), 0.5 * covariance(learner.state_, 0), atol=1e-14)
+        np.testing.assert_allclose(covariance(grown, 3 + k), 0.5 * covariance(learner.state_, 1), atol=1e-14)
+
+
+def test_a_sketch_learns_correlated_columns_faster() -> None:
+    X, y = load_digits(return_X_y=True)
+    plain, sketched = (OnlineLogisticRegression(sparse=True, sketch=r).partial_fit(X, y % 2) for r in (0, 5))
+    assert sketched.total_loss_ < 0.9 * plain.total_loss_
+    assert "sketch of rank 5" in sketched.report()
+
+
+def test_a_sketch_is_for_sparse_rows_alone() -> None:
+    X, y = some_rows(30, 4)
+    one, other = (OnlineLogisticRegression(sketch=r).partial_fit(X, y) for r in (0, 5))
+    assert not other._is_sparse
+    assert_same(one, other)
+
+
+@pytest.mark.parametrize("weight", [1e-300, HEAVIEST])
+def test_a_sketch_at_absurd_weights_and_without_curvature(weight: float) -> None:
+    X, y = some_rows(120, 6, 3)
+    for rows in (X, np.zeros((120, 6)), np.where(X != 0, 1e-300, 0.0)):
+        for intercept in (True, False):
+            learner = OnlineLogisticRegression(sparse=True, sketch=3, fit_intercept=intercept)
+            p = learner.predict_then_learn(rows, y, sample_weight=np.full(120, weight))
+            assert np.isfinite(p).all()
+            assert all(np.isfinite(array).all() for array in learner.state_)
 
 
 def test_certificate_of_many_columns_is_far_below_that_of_their_number() -> None:
@@ -97,14 +172,15 @@ def test_certificate_of_many_columns_is_far_below_that_of_their_number() -> None
 # ---------------------------------------------------------------------- the same game, however it is played
 
 
+@pytest.mark.parametrize("sketch", [0, 4])
 @pytest.mark.parametrize("K", [2, 3])
-def test_blocks_files_copies_and_names_do_not_matter(K: int, tmp_path: Path) -> None:
+def test_blocks_files_copies_and_names_do_not_matter(K: int, sketch: int, tmp_path: Path) -> None:
     X, y = some_rows(120, 7, K)
     y = np.sort(y)[np.r_[0:60, 119:59:-1]]  # classes arrive late
     wide = spread_out(X)
-    once = OnlineLogisticRegression()
+    once = OnlineLogisticRegression(sketch=sketch)
     p = once.predict_then_learn(wide, y)
-    cut = OnlineLogisticRegression()
+    cut = OnlineLogisticRegression(sketch=sketch)
     said = []
     for rows in np.split(np.arange(120), [1, 2, 30, 31, 77]):
         said.append(np.zeros((len(rows), K)))
@@ -120,7 +196,7 @@ def test_blocks_files_copies_and_names_do_not_matter(K: int, tmp_path: Path) -> 
     once.save(tmp_path / "one.npz")
     cut.save(tmp_path / "two.npz")
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
-    one_by_one, names = OnlineLogisticRegression(sparse=True), OnlineLogisticRegression(sparse=True)
+    one_by_one, names = (OnlineLogisticRegression(sparse=True, sketch=sketch) for _ in range(2))
     names.partial_fit(named(X), y)
     for row, label in zip(named(X), y.tolist(), strict=True):
         one_by_one.learn_one(row, label)
@@ -308,6 +384,12 @@ def test_missing_values(missing: str) -> None:
         ({"interactions": "pairs", "interaction_bits": 32}, "interaction_bits=32"),
         ({"interactions": "pairs", "sparse": False}, "sparse"),
         ({"sparse": True, "radii": (1.0,)}, "radii"),
+        ({"sketch": -1}, "sketch=-1.*from 0 to 100"),
+        ({"sketch": 101}, "sketch=101.*from 0 to 100"),
+        ({"sketch": 2.5}, "sketch=2.5.*integer"),
+        ({"sketch": True}, "sketch=True.*integer"),
+        ({"sketch": None}, "sketch=None.*integer"),
+        ({"sketch": 5, "sparse": False}, "sparse rows.*sketch=0"),
     ],
 )
 def test_bad_parameters(params: dict[str, Any], words: str) -> None:
@@ -322,7 +404,7 @@ def test_columns_that_do_not_fit_into_memory_are_refused_before_any_row_is_learn
     y = np.arange(1000) % 3
     learner = OnlineLogisticRegression().partial_fit(X[:100], y[:100])
     before = pickle.dumps(vars(learner))
-    monkeypatch.setattr(sparse_state, "memory", lambda: 8.0 * sparse_state.size(501, 3))
+    monkeypatch.setattr(sparse_state, "memory", lambda: 8.0 * sparse_state.size(501, 3, 0))
     with pytest.raises(TooLarge, match=r"1,001 columns seen and 3 classes need .* GiB.*hash.*Nothing was learned"):
         learner.partial_fit(X, y)
     with pytest.raises(TooLarge, match="501 columns seen and 4 classes"):
@@ -338,9 +420,11 @@ def test_merging_is_refused() -> None:
         regretless.merge([begun(), begun()])
 
 
-@pytest.mark.parametrize("field", ["columns", "scales", "table"])
+@pytest.mark.parametrize(
+    "field", ["columns", "scales", "table", "sketch_lines", "sketch_inverse", "sketch_strength", "sketch_turns"]
+)
 def test_damaged_files_are_refused(field: str, tmp_path: Path) -> None:
-    learner = begun()
+    learner = begun(sketch=3)
     learner.save(tmp_path / "good.npz")
     getattr(learner.state_, field)[:] = -7
     learner.save(tmp_path / "bad.npz")

@@ -74,6 +74,53 @@ def belief(Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, kappa: float, varia
     return logits
 
 
+def sketched(
+    Z: np.ndarray, Y: np.ndarray, weight: np.ndarray, kappa: float, variance: float, signs: np.ndarray
+) -> np.ndarray:
+    """Logits (n, K) of a belief of precision 1/v + F (R - I) F^T; `signs` (d, r) are the first directions."""
+    n, K = Y.shape
+    C, (d, r) = (1 if K == 2 else K), signs.shape
+    W, V = np.zeros((C, d)), np.full((C, d), variance if K == 2 else variance / 2)
+    F, R, R_0, curvature = np.tile(signs, (C, 1, 1)), *np.tile(np.eye(r), (2, C, 1, 1)), np.zeros((C, d, r))
+    begun, met, rows, next_turn = np.zeros(C, dtype=bool), np.zeros(d, dtype=bool), 0, 32
+    logits = np.zeros((n, K))
+    for t in range(n):
+        x, c = Z[t], weight[t]
+        z = np.array([F[k].T @ (V[k] * x) for k in range(C)])
+        VF = V[:, :, None] * F
+        Sigma = [np.diag(V[k]) - VF[k] @ (np.eye(r) - np.linalg.inv(R[k])) @ VF[k].T for k in range(C)]
+        m, q = W @ x, np.array([x @ each @ x for each in Sigma])
+        logits[t] = [-m[0] / 2, m[0] / 2] if K == 2 else m
+        if c == 0:
+            continue
+        if K == 2:
+            far = c * q[0] + 1
+            p = np.array([expit(brentq(_off, m[0] - far, m[0] + far, args=(m[0], c * q[0], Y[t, 1]), xtol=1e-14))])
+            y = Y[t, 1:]
+        else:
+            p, y = softmax(root(_off_all, m, args=(m, c * q, Y[t]), tol=1e-14).x), Y[t]
+        rows, met = rows + 1, met | (x != 0)
+        for k in range(C):
+            b = c * kappa * p[k] * (1 - p[k])
+            W[k] += c * (y[k] - p[k]) * Sigma[k] @ x
+            rest = np.where(x != 0, x - (F[k] @ z[k] if begun[k] else 0.0), 0.0)
+            V[k] = 1 / (1 / V[k] + b * rest**2)
+            R[k] += b * np.outer(z[k], z[k]) * begun[k]
+            curvature[k] += b * np.outer(x, z[k])
+        if rows < next_turn:
+            continue
+        next_turn = rows + max(32, rows // 2)
+        for k in range(C):
+            old, deviation = F[k] * met[:, None], np.sqrt(V[k])[:, None]
+            L = old @ (R_0[k] - np.eye(r)) + curvature[k]
+            left, sizes, right = np.linalg.svd(deviation * old, full_matrices=False)
+            left, sizes, _ = np.linalg.svd(deviation * L @ (right.T / sizes) @ right, full_matrices=False)
+            F[k] = left / deviation
+            R[k] = R_0[k] = np.eye(r) + np.diag(sizes)
+            curvature[k], begun[k] = 0.0, True
+    return logits
+
+
 def pair_products(X: np.ndarray, pairs: list[tuple[int, int]] | None) -> list[dict[tuple[int, int], float]]:
     """The products of two entries of each row, by their columns."""
     found = []

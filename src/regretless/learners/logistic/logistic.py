@@ -101,6 +101,9 @@ class OnlineLogisticRegression(GrowingClassifier):
     interactions : None, "pairs" (the product of every two entries of a row), or a list of pairs of columns or names.
         They make rows sparse.
     interaction_bits : b, where products of entries are hashed to 2^b columns of their own.
+    sketch : r, the rank of two second-order members for sparse rows, 0 for none. Their precision matrix is diagonal
+        plus of rank r, so they take correlated columns into account; a row costs O(r) per entry. 5 to 20 are usual.
+        Other rows have members with full matrices, and ignore it.
     effort : "low" has linear members alone; "medium" adds splines of every column of numbers, and a member that
         combines all others; "high" adds random Fourier features and products of columns. With 20 columns and two
         classes a row takes 5 and 18 times as long as with "low". Wide rows have fewer of these members, or none, so
@@ -151,6 +154,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         sparse: bool | str = "auto",
         interactions: Any = None,
         interaction_bits: int = 18,
+        sketch: int = 0,
         effort: str = "medium",
     ) -> None:
         self.classes = classes
@@ -164,6 +168,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         self.sparse = sparse
         self.interactions = interactions
         self.interaction_bits = interaction_bits
+        self.sketch = sketch
         self.effort = effort
 
     @classmethod
@@ -191,7 +196,7 @@ class OnlineLogisticRegression(GrowingClassifier):
     def _start(self, n_features: int, n_classes: int) -> LogisticState | SparseState:
         found: LogisticState | SparseState
         if isinstance(self._encoder, SparseEncoder):
-            found = sparse_state.start(n_classes, self._constants, self._encoder.expected)
+            found = sparse_state.start(n_classes, self._constants, self._settings.sketch, self._encoder.expected)
             self._encoder.index = Index(found.columns)
         else:
             found = state.start(self._encoder.width, self._settings.fit_intercept, n_classes, self._constants.members)
@@ -242,7 +247,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         if not hasattr(self, "_encoder"):
             return n_features
         if isinstance(self._encoder, SparseEncoder):
-            return sparse_state.size(self._encoder.expected, n_classes)
+            return sparse_state.size(self._encoder.expected, n_classes, self._settings.sketch)
         s, width = self._settings, self._encoder.width
         return state.size(width, s.fit_intercept, n_classes, s.members(width, n_classes, self._encoder.schema.numbers))
 
@@ -268,7 +273,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         if part.arrivals:
             require_few(n_classes, self._settings.max_classes)
         if isinstance(self._encoder, SparseEncoder):
-            require_room(self._encoder.index, part.block.entries, part.weight, n_classes)
+            require_room(self._encoder.index, part.block.entries, part.weight, n_classes, self._settings.sketch)
         elif part.arrivals or part.last_schema:
             schema = part.last_schema or self._encoder.schema
             self._settings.constants(schema.width, n_classes, schema.numbers)
@@ -344,7 +349,7 @@ class OnlineLogisticRegression(GrowingClassifier):
             if row is None or target is None:
                 self._learn_unusual(x, y, classes)
             else:  # some of its columns are new
-                require_room(self._encoder.index, row, ONE, self.state_.slots.size)
+                require_room(self._encoder.index, row, ONE, self.state_.slots.size, self._settings.sketch)
                 self._run_slots(row, target, ONE, np.empty(target.shape), self._reserves)
 
     def _encode_one(self, x: Any) -> Any:
@@ -458,7 +463,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         """A description of each member of the mixture."""
         check_is_fitted(self, "state_")
         if self._is_sparse:
-            return sparse_members.names()
+            return sparse_members.names(self._settings.sketch)
         return members.names(self._constants.members, self._n_classes)
 
     def report(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from regretless.core import validate
 from regretless.learners.logistic.effort import EFFORTS, expansion
 from regretless.learners.logistic.members import Constants, Members, choose
+from regretless.learners.logistic.sparse_sketch import MOST_DIRECTIONS
 from regretless.learners.logistic.state import require_memory
 from regretless.learners.second_order.surrogate import helmert
 
@@ -33,6 +34,7 @@ class Settings:
     sparse: Any = "auto"
     interactions: Any = None
     interaction_bits: int = 18
+    sketch: int = 0
     effort: str = "medium"
 
     def __post_init__(self) -> None:
@@ -49,6 +51,7 @@ class Settings:
         if self.interactions is not None and self.sparse is False:
             raise ValueError('interactions are learned entry by entry: leave sparse="auto", or set it to True.')
         check_interactions(self.interactions, self.interaction_bits)
+        check_sketch(self.sketch, self.sparse)
 
     @classmethod
     def of(cls, estimator: Any) -> Self:
@@ -77,6 +80,16 @@ class Settings:
         members = self.members(n_columns, n_classes, numbers)
         require_memory(n_columns, self.fit_intercept, n_classes, members)
         return Constants(*members, helmert(n_classes) if len(members.radii) else np.empty((0, 0)), self.tracks)
+
+
+def check_sketch(sketch: Any, sparse: Any) -> None:
+    """Refuse anything but a number of directions, and a sketch of rows that are never sparse."""
+    if isinstance(sketch, bool | np.bool) or not isinstance(sketch, int | np.integer):
+        raise ValueError(f"sketch={sketch!r} is not supported: give an integer, 0 for no sketch.")
+    if not 0 <= sketch <= MOST_DIRECTIONS:
+        raise ValueError(f"sketch={sketch} is not supported: give an integer from 0 to {MOST_DIRECTIONS}.")
+    if sketch and sparse is False:
+        raise ValueError('a sketch is for sparse rows: leave sparse="auto", or set it to True, or set sketch=0.')
 
 
 def check_interactions(interactions: Any, bits: Any) -> None:

@@ -30,6 +30,11 @@ from regretless.learners.logistic.sparse_members import (
     publish,
 )
 from regretless.learners.logistic.sparse_members import constants as constants_for
+from regretless.learners.logistic.sparse_sketch import Sketch, meet, new_view, turn
+from regretless.learners.logistic.sparse_sketch import judge as judge_sketched
+from regretless.learners.logistic.sparse_sketch import learn as learn_sketched
+from regretless.learners.logistic.sparse_sketch import look as look_sketched
+from regretless.learners.logistic.sparse_sketch import publish as publish_sketched
 from regretless.learners.logistic.sparse_state import SparseState, add_class, fits, require_memory, with_slots
 
 AT_ONCE = 256  # rows whose forecasts are mixed at a time
@@ -49,14 +54,14 @@ class Entries(NamedTuple):
         return Entries(indptr - indptr[0], self.columns[entries], self.data[entries])
 
 
-def require_room(index: Index, rows: Entries, weight: Array, n_classes: int) -> None:
+def require_room(index: Index, rows: Entries, weight: Array, n_classes: int, directions: int) -> None:
     """Refuse rows whose new columns do not fit into memory."""
-    if fits(index.n + rows.columns.size, n_classes):  # so many columns at most
+    if fits(index.n + rows.columns.size, n_classes, directions):  # so many columns at most
         return
     learned = np.repeat(weight > 0.0, np.diff(rows.indptr))
     columns = np.unique(rows.columns[learned])
     slots = index.find(np.array([0, columns.size]), columns)
-    require_memory(index.n + int(np.count_nonzero(slots == EMPTY)), n_classes)
+    require_memory(index.n + int(np.count_nonzero(slots == EMPTY)), n_classes, directions)
 
 
 def play(
@@ -132,11 +137,12 @@ def run(
     """
     s, c = SparseState(*state), SparseConstants(*constants)
     n, K = Y.shape
-    none = np.empty((0, 0))
-    mixture = MixtureState(np.ones(N), s.log_weight, s.losses, s.scores, s.bins, s.tally, none, none[:, 0])
+    members, C, none = s.log_weight.size, s.table.shape[1], np.empty((0, 0))
+    mixture = MixtureState(np.ones(members), s.log_weight, s.losses, s.scores, s.bins, s.tally, none, none[:, 0])
     m = min(n, AT_ONCE)
-    logits, sizes = np.empty((N, m, K)), np.empty(m)
-    row = new_row(longest(entries[0]), 1 if K == 2 else K)
+    logits, sizes = np.empty((members, m, K)), np.empty(m)
+    row, sketch = new_row(longest(entries[0]), C), sketch_in(s)
+    view, rows = new_view(*sketch.shift.shape), s.tally[ROWS]
     for start in range(0, n, max(m, 1)):
         stop = min(n, start + m)
         said = logits[:, : stop - start]
@@ -146,10 +152,19 @@ def run(
             sizes[t - start] = math.sqrt(square)
             look(s.table, row.slots, row.x, length, row.score, row.spread)
             publish(row.score, said, t - start)
+            if members > N:
+                look_sketched(sketch, row.slots, row.x, length, view)
+                publish_sketched(view, said[:, t - start])
             if weight[t] != 0.0:
+                rows += 1.0
                 judge(row, said[:, t - start], Y[t], weight[t], c.kappa, s.slopes)
                 descend(s.table, row.slots, row.x, length, row.pull, c.rate, c.keep)
                 believe(s.table, row.slots, row.x, length, row.step, row.bend)
+                if members > N:
+                    judge_sketched(view, Y[t], weight[t], c.sketched)
+                    learn_sketched(sketch, row.slots, row.x, length, view)
+                    if meet(sketch.turns, row.slots, length, rows):
+                        turn(sketch)
         mix(mixture, said, Y[start:stop], weight[start:stop], sizes, c.shares, reserves, out[start:stop])
 
 
@@ -189,14 +204,25 @@ def forecast(
     for i in range(columns.size):
         slots[i] = known[0][bucket_of(known[0], known[1], columns[i])]
     entries = indptr, slots, data
-    logits = np.empty((N, n, K))
-    row = new_row(longest(entries[0]), 1 if K == 2 else K)
+    members, C = s.log_weight.size, s.table.shape[1]
+    logits = np.empty((members, n, K))
+    row, sketch = new_row(longest(entries[0]), C), sketch_in(s)
+    view = new_view(*sketch.shift.shape)
     for t in range(n):
         fetch(s, entries, t + 1)
         length, _ = gather(s.scales, entries, t, False, intercept, row)
         look(s.table, row.slots, row.x, length, row.score, row.spread)
         publish(row.score, logits, t)
+        if members > N:
+            look_sketched(sketch, row.slots, row.x, length, view)
+            publish_sketched(view, logits[:, t])
     blend(s.log_weight, np.empty(0), logits, out)
+
+
+@kernel
+def sketch_in(s: SparseState) -> Sketch:
+    """The part of the sketched members."""
+    return Sketch(s.sketch_lines, s.sketch_shift, s.sketch_inverse, s.sketch_strength, s.sketch_turns)
 
 
 @kernel
@@ -218,6 +244,7 @@ def fetch(state: SparseState, entries: tuple[Ids, Ids, Array], t: int) -> None:
         slot = max(slots[i], 0)  # a column without a slot fetches the first
         prefetch(state.scales, slot)
         prefetch(state.table, slot)
+        prefetch(state.sketch_lines, slot)
 
 
 @kernel

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core.jit import kernel, lanes_kernel
+from regretless.core.jit import inlined_kernel, kernel, lanes_kernel
 from regretless.core.links import sigmoid, softmax
 from regretless.core.types import Array
 from regretless.learners.logistic.newton import settle
@@ -41,6 +41,7 @@ from regretless.learners.second_order.forecasts import solve_margin, tanh_of_hal
 FIRST_ORDER = ((0.03, 1.0), (0.15, 1.0), (0.6, 1.0), (0.15, 0.0))
 # (kappa, variance of the margin's weights at the start)
 BELIEFS = ((1.0, 0.03), (1.0, 0.1), (1.0, 0.5), (0.1, 1.0))
+SKETCHED = ((1.0, 0.1), (0.1, 1.0))  # the same of the sketched members
 INTERCEPT = 5.0  # the constant entry: its weight has a prior 25 times wider than the others
 A, B = len(FIRST_ORDER), len(BELIEFS)
 N = A + B
@@ -56,6 +57,7 @@ class SparseConstants(NamedTuple):
     keep: Array  # (A,) 1: AdaGrad, 0: the regularized leader
     kappa: Array  # (B,) of the second-order members
     variance: Array  # (B,) at the start
+    sketched: Array  # (G, 2) kappa and variance of the sketched members: see sparse_sketch.py
     intercept: float  # the constant entry; 0 for none
     shares: bool  # whether the mixture tracks change
 
@@ -65,13 +67,17 @@ def constants(n_classes: int, intercept: bool, shares: bool) -> SparseConstants:
     part = 1.0 if n_classes == 2 else 0.5
     rate, keep = np.array(FIRST_ORDER).T.copy()
     kappa, variance = np.array(BELIEFS).T.copy()
-    return SparseConstants(part * rate, keep, kappa, part * variance, INTERCEPT if intercept else 0.0, shares)
+    sketched = np.array(SKETCHED) * [1.0, part]
+    return SparseConstants(part * rate, keep, kappa, part * variance, sketched, INTERCEPT if intercept else 0.0, shares)
 
 
-def names() -> list[str]:
+def names(directions: int) -> list[str]:
     """A title for each member."""
     first = [f"{'AdaGrad' if keep else 'regularized leader'}, rate {rate:g}" for rate, keep in FIRST_ORDER]
-    return first + [f"Gaussian belief, certainty {kappa:g}, variance {variance:g}" for kappa, variance in BELIEFS]
+    kinds: list[tuple[str, tuple[tuple[float, float], ...]]] = [("Gaussian belief", BELIEFS)]
+    if directions:
+        kinds.append((f"Gaussian belief with a sketch of rank {directions}", SKETCHED))
+    return first + [f"{kind}, certainty {kappa:g}, variance {v:g}" for kind, pairs in kinds for kappa, v in pairs]
 
 
 class Row(NamedTuple):
@@ -118,7 +124,7 @@ def look(table: Array, slots: NDArray[np.uintp], x: Array, n: int, score: Array,
 
 @kernel
 def publish(score: Array, logits: Array, t: int) -> None:
-    """Write the scores as the members' logits of row t."""
+    """Write the scores as the first N members' logits of row t."""
     K = logits.shape[2]
     for i in range(N):
         if K == 2:
@@ -129,11 +135,19 @@ def publish(score: Array, logits: Array, t: int) -> None:
                 logits[i, t, k] = score[k, i]
 
 
+@inlined_kernel
+def settled(score: float, reach: float, y: float) -> float:
+    """The probability of the second of two classes after an implicit step: p = sigmoid(score + reach (y - p))."""
+    pulled = score + reach * (y - 0.5)
+    _, tanh = solve_margin(pulled, tanh_of_half(pulled), 0.5 * reach)
+    return 0.5 + 0.5 * tanh
+
+
 @kernel
 def judge(row: Row, logits: Array, y: Array, weight: float, kappa: Array, slopes: Array) -> None:
     """How the label moves each member: pull, step and bend. `slopes` are the first-order members' sums of g.w.
 
-    `logits` (N, K) are those of the row.
+    `logits` (>= N, K) are those of the row.
     """
     K, score = y.size, row.score
     if K == 2:
@@ -141,10 +155,7 @@ def judge(row: Row, logits: Array, y: Array, weight: float, kappa: Array, slopes
             row.pull[0, i] = weight * (sigmoid(score[0, i]) - y[1])
             slopes[i] += row.pull[0, i] * score[0, i]
         for i in range(B):
-            reach = weight * row.spread[0, i]
-            pulled = score[0, A + i] + reach * (y[1] - 0.5)
-            _, tanh = solve_margin(pulled, tanh_of_half(pulled), 0.5 * reach)
-            p = 0.5 + 0.5 * tanh
+            p = settled(score[0, A + i], weight * row.spread[0, i], y[1])
             row.step[0, i] = weight * (y[1] - p)
             row.bend[0, i] = weight * kappa[i] * p * (1.0 - p)
         return

@@ -16,6 +16,7 @@ from regretless.core.errors import TooLarge
 from regretless.core.scores import new_scores
 from regretless.core.tally import ROWS, TALLIES
 from regretless.core.types import Array
+from regretless.learners.logistic import sparse_sketch
 from regretless.learners.logistic.hashing import LARGEST_ID, Ids
 from regretless.learners.logistic.matrices import UNLEARNED
 from regretless.learners.logistic.mixing import check_mixture
@@ -30,6 +31,7 @@ from regretless.learners.logistic.sparse_members import (
     N,
     SparseConstants,
 )
+from regretless.learners.logistic.sparse_sketch import G, Sketch
 from regretless.learners.logistic.state import memory
 
 CONSTANT = -1  # the "column" of the intercept, which has the first slot
@@ -43,9 +45,14 @@ class SparseState(NamedTuple):
     columns: Ids  # (S,) the column of each slot
     scales: Array  # (S,) the largest |x| of the column so far
     table: Array  # (S, C, WIDTH) what the members know of each weight: see sparse_members.py
+    sketch_lines: Array  # the sketched members, see `Sketch`; empty arrays if there are none
+    sketch_shift: Array
+    sketch_inverse: Array
+    sketch_strength: Array
+    sketch_turns: Array
     slopes: Array  # (A,) the first-order members' sums of g.w
-    log_weight: Array  # (N,) in the mixture, up to a constant
-    losses: Array  # (N,) total log loss
+    log_weight: Array  # (N,), or (N + G,) with a sketch, in the mixture, up to a constant
+    losses: Array  # total log loss of each member
     slots: Array  # (K,) for each slot of a class its index in `classes_`; -1 where no class has it yet
     scores: Array  # see core/scores.py
     bins: Array
@@ -57,17 +64,31 @@ def weight_vectors(n_classes: int) -> int:
     return 1 if n_classes == 2 else n_classes
 
 
-def start(n_classes: int, constants: SparseConstants, seen: int = 0) -> SparseState:
+def sketch_of(state: SparseState) -> Sketch:
+    """The part of the sketched members."""
+    return Sketch(
+        state.sketch_lines, state.sketch_shift, state.sketch_inverse, state.sketch_strength, state.sketch_turns
+    )
+
+
+def with_sketch(state: SparseState, sketch: Sketch) -> SparseState:
+    """The state with another sketch."""
+    return state._replace(**{f"sketch_{name}": array for name, array in sketch._asdict().items()})
+
+
+def start(n_classes: int, constants: SparseConstants, directions: int, seen: int = 0) -> SparseState:
     """The state before the first row, with room for columns that a file has."""
-    require_memory(seen, n_classes)
+    require_memory(seen, n_classes, directions)
     scores, bins = new_scores()
+    sketch, n_members = sparse_sketch.start(directions, weight_vectors(n_classes)), N + G * (directions > 0)
     empty = SparseState(
         columns=np.empty(0, dtype=np.int64),
         scales=np.empty(0),
         table=np.empty((0, weight_vectors(n_classes), WIDTH)),
+        **{f"sketch_{name}": array for name, array in sketch._asdict().items()},
         slopes=np.zeros(A),
-        log_weight=np.zeros(N),
-        losses=np.zeros(N),
+        log_weight=np.zeros(n_members),
+        losses=np.zeros(n_members),
         slots=np.full(n_classes, -1.0),
         scores=scores,
         bins=bins,
@@ -82,11 +103,13 @@ def with_slots(state: SparseState, constants: SparseConstants) -> SparseState:
     before, after = state.scales.size, state.columns.size
     if after == before:
         return state
-    scales, table = lengthened(state.scales, after), lengthened(state.table, after)
+    scales, table, lines = (lengthened(each, after) for each in (state.scales, state.table, state.sketch_lines))
     scales[before:] = 0.0
     table[before:] = 0.0
     table[before:, :, VARIANCE:GRADIENT] = constants.variance
-    return state._replace(scales=scales, table=table)
+    state = state._replace(scales=scales, table=table, sketch_lines=lines)
+    sparse_sketch.begin_lines(sketch_of(state), before, constants.sketched[:, 1])
+    return state
 
 
 def lengthened(array: Any, n: int) -> Any:
@@ -98,23 +121,24 @@ def lengthened(array: Any, n: int) -> Any:
     return whole[:n]
 
 
-def size(slots: int, n_classes: int) -> int:
+def size(slots: int, n_classes: int, directions: int) -> int:
     """How many numbers the arrays of a state hold that grow with columns and classes."""
-    return slots * (weight_vectors(n_classes) * WIDTH + 2)
+    C, r = weight_vectors(n_classes), directions
+    return slots * (C * (WIDTH + G * sparse_sketch.line_length(r)) + 2) + G * C * r * (r + 2)
 
 
-def fits(slots: int, n_classes: int) -> bool:
+def fits(slots: int, n_classes: int, directions: int) -> bool:
     """Whether a state of this size fits into memory."""
-    return size(slots, n_classes) * FLOAT <= memory()
+    return size(slots, n_classes, directions) * FLOAT <= memory()
 
 
-def require_memory(slots: int, n_classes: int) -> None:
+def require_memory(slots: int, n_classes: int, directions: int) -> None:
     """Refuse a state that does not fit into memory, before it is allocated."""
-    if not fits(slots, n_classes):
-        needed = size(slots, n_classes) * FLOAT
+    if not fits(slots, n_classes, directions):
+        needed = size(slots, n_classes, directions) * FLOAT
         raise TooLarge(
             f"{slots:,} columns seen and {n_classes} classes need {needed / 2**30:,.1f} GiB, and this machine has "
-            f"{memory() / 2**30:,.1f}: hash the columns to fewer, or declare fewer classes. {UNLEARNED}"
+            f"{memory() / 2**30:,.1f}: hash the columns to fewer, declare fewer classes, or sketch less. {UNLEARNED}"
         )
 
 
@@ -123,7 +147,8 @@ def add_class(state: SparseState, after: SparseConstants, rows: float, x: tuple[
 
     As in `state.py`: what was learned does not change, and the new class starts as one seen once in the rows so far.
     """
-    K, S, table = state.slots.size, len(state.table), state.table
+    K, S, table, at, values = state.slots.size, len(state.table), state.table, *x
+    sketch = sparse_sketch.with_class(sketch_of(state), after.sketched[:, 1])
     if K == 2:  # from the margin's weights to one vector per class
         other = table.copy()
         for each, sign in ((table := table.copy(), 1.0), (other, -1.0)):
@@ -134,10 +159,18 @@ def add_class(state: SparseState, after: SparseConstants, rows: float, x: tuple[
     new = np.zeros((S, 1, WIDTH))
     new[:, :, VARIANCE:GRADIENT] = after.variance
     if after.intercept:
-        at, values = x
         logits = np.einsum("e,eki->ki", values, table[at, :, :SQUARE])
-        new[0, 0, :SQUARE] = (np.logaddexp.reduce(logits, axis=0) - math.log(rows + 1.0)) / INTERCEPT
-    return state._replace(table=np.concatenate([table, new], axis=1), slots=np.append(state.slots, -1.0))
+        new[0, 0, :SQUARE] = as_one_seen_once(logits, rows)
+        if sketch.lines.shape[2]:
+            logits = np.einsum("e,egk->kg", values, sparse_sketch.weights(sketch, at)[:, :, :-1])
+            sketch.lines[0, K :: K + 1, sparse_sketch.U] = as_one_seen_once(logits, rows)
+    state = state._replace(table=np.concatenate([table, new], axis=1), slots=np.append(state.slots, -1.0))
+    return with_sketch(state, sketch)
+
+
+def as_one_seen_once(logits: Array, rows: float) -> Any:
+    """The weight of the intercept for a class that appears after so many rows; the others' logits lie along axis 0."""
+    return (np.logaddexp.reduce(logits, axis=0) - math.log(rows + 1.0)) / INTERCEPT
 
 
 def check(state: SparseState, constants: SparseConstants) -> None:
@@ -153,5 +186,6 @@ def check(state: SparseState, constants: SparseConstants) -> None:
     state_checks.within("table, squares", state.table[:, :, SQUARE:VARIANCE], 0.0, math.inf)
     variance = state.table[:, :, VARIANCE:GRADIENT]
     state_checks.require(np.all((variance > 0.0) & (variance <= constants.variance)), "table, variances")
+    sparse_sketch.check(sketch_of(state), constants.sketched[:, 1], rows)
     state_checks.sums("slopes", state.slopes)
     check_mixture(state, rows)
