@@ -250,19 +250,20 @@ def width(n_features: int, n_classes: int) -> int:
 
 
 @kernel
-def forecast(forest: Forest, x: Array, constants: ForestConstants, said: Array, p: Array) -> None:
-    """The probabilities of a row: those of the cautious and of the bold forest, which go to `said`, by their losses."""
-    M, K = forest.sizes.size, p.size
+def forecast(forest: Forest, x: Array, constants: ForestConstants, scratch: Scratch, p: Array) -> None:
+    """The probabilities of a row: the mixture of the cautious and the bold forest, which are `scratch.said`."""
+    M, said = forest.sizes.size, scratch.said
     said[:] = 0.0
-    spread = np.zeros(2)
+    spread, bold_spread = 0.0, 0.0
+    tree.descend(forest.nodes, forest.sizes, x, scratch)
     for root in range(M):
-        one, other = tree.add_forecasts(forest.nodes, root, x, constants.s, said)
-        spread[0] += one
-        spread[1] += other
+        more, bold_more = tree.add_forecasts(forest.nodes, tree.path_in(scratch, root), constants.s, said)
+        spread += more
+        bold_spread += bold_more
     cautious = sigmoid(forest.played[1] - forest.played[0])
-    for k in range(K):
-        for i in range(2):
-            said[i, k] = (said[i, k] + spread[i]) / M
+    for k in range(p.size):
+        said[0, k] = (said[0, k] + spread) / M
+        said[1, k] = (said[1, k] + bold_spread) / M
         p[k] = cautious * said[0, k] + (1.0 - cautious) * said[1, k]
 
 
@@ -277,7 +278,7 @@ def has_room(forest: Forest, constants: ForestConstants) -> bool:
 def learn(
     forest: Forest, x: Array, y: Array, weight: float, p: Array, constants: ForestConstants, scratch: Scratch
 ) -> None:
-    """Learn a row after its `forecast` p, with `scratch.said`. The forest has room."""
+    """Learn a row after its `forecast` p, with the same scratch. The forest has room."""
     nodes, sizes, losses, played, tally = forest
     K, row = y.size, tally[ROWS]
     used = int(np.sum(sizes))
@@ -287,24 +288,24 @@ def learn(
     tree.measure(nodes, x, K, scratch.scale)
     label = tree.sure_label(y)
     for root in range(sizes.size):
-        depth = tree.descend(nodes, root, x, scratch.path)
-        at, time, rate, seed = depth, 0.0, 0.0, constants.seed + root
+        path = tree.path_in(scratch, root)
+        at, time, rate, seed = path.size, 0.0, 0.0, constants.seed + root
         if sizes[root] + 2.0 <= constants.max_nodes:
-            at, time, rate = tree.find_split(nodes, depth, x, K, label, seed, row, scratch)
-        for i in range(depth):
-            scratch.own[i] = weight * tree.log_likelihood(nodes, scratch.path[i], y, label, constants.s)
-        gain, new_leaf = tree.weigh(nodes, depth, at, scratch)
-        tree.weigh_boldly(nodes, depth, at, scratch)
+            at, time, rate = tree.find_split(nodes, path, x, K, label, scratch.scale, seed, row)
+        for i in range(path.size):
+            scratch.own[i] = weight * tree.log_likelihood(nodes, path[i], y, label, constants.s)
+        gain, new_leaf = tree.weigh(nodes, path, at, scratch)
+        tree.weigh_boldly(nodes, path, at, scratch)
         losses[root] -= gain
-        if at < depth:
-            v = scratch.path[at]
+        if at < path.size:
+            v = path[at]
             leaf = tree.split(nodes, v, used, tree.draw_cut(nodes, v, x, K, scratch.scale, rate, seed, row), time)
             tree.begin_box(nodes, leaf, x, K)
             tree.count(nodes, leaf, x, y, label, weight)
             nodes[leaf, tree.LOSS] = -new_leaf
             sizes[root] += 2.0
             used += 2
-        tree.settle(nodes, x, y, label, weight, depth, at, scratch)
+        tree.settle(nodes, path, x, y, label, weight, at, scratch)
     for i in range(2):
         played[i] += weight * log_loss(scratch.said[i], y)
     loss = weight * log_loss(p, y)
@@ -324,11 +325,11 @@ def log_loss(p: Array, y: Array) -> float:
 @kernel
 def run(forest: Forest, X: Array, Y: Array, weight: Array, constants: ForestConstants, out: Array) -> int:
     """The game over a block; returns the number of rows learned, fewer than all where the table has no more room."""
-    scratch = tree.scratch_for(forest.nodes, X.shape[1], Y.shape[1])
+    scratch = tree.scratch_for(forest.nodes, forest.sizes.size, X.shape[1], Y.shape[1])
     for t in range(X.shape[0]):
         if weight[t] != 0.0 and not has_room(forest, constants):
             return t
-        forecast(forest, X[t], constants, scratch.said, out[t])
+        forecast(forest, X[t], constants, scratch, out[t])
         if weight[t] != 0.0:
             learn(forest, X[t], Y[t], weight[t], out[t], constants, scratch)
         np.log(out[t], out[t])
@@ -338,7 +339,7 @@ def run(forest: Forest, X: Array, Y: Array, weight: Array, constants: ForestCons
 @kernel
 def forecast_block(forest: Forest, X: Array, constants: ForestConstants, out: Array) -> None:
     """The log probabilities of a block, all from the same forest."""
-    said = np.empty((2, out.shape[1]))
+    scratch = tree.scratch_for(forest.nodes, forest.sizes.size, X.shape[1], out.shape[1])
     for t in range(X.shape[0]):
-        forecast(forest, X[t], constants, said, out[t])
+        forecast(forest, X[t], constants, scratch, out[t])
         np.log(out[t], out[t])

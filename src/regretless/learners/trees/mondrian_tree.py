@@ -55,9 +55,12 @@ LEAST_REACH = 1e-280  # a row that is nearer to a box, in units of the columns' 
 
 
 class Scratch(NamedTuple):
-    """Buffers: the path of a row, and numbers along it."""
+    """Buffers: the paths of a row, and numbers along the path in one tree."""
 
-    path: NDArray[np.int64]
+    paths: NDArray[np.int64]  # one after the other
+    first: NDArray[np.int64]  # (M,) where each begins
+    depth: NDArray[np.int64]  # (M,) and how long it is
+    active: NDArray[np.int64]  # (M,) the trees whose paths go on
     own: Array  # ln g of the nodes
     after: Array  # (longest path, 6) their columns from ODDS on after the row
     scale: Array  # (d,) 1 / range of the columns
@@ -65,10 +68,19 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def scratch_for(nodes: Array, d: int, K: int) -> Scratch:
-    """Buffers for any path in the table."""
+def scratch_for(nodes: Array, M: int, d: int, K: int) -> Scratch:
+    """Buffers for any paths in the table, which has M trees."""
     size = nodes.shape[0]
-    return Scratch(np.empty(size, np.int64), np.empty(size), np.empty((size, 2 * BOLD)), np.empty(d), np.empty((2, K)))
+    return Scratch(
+        np.empty(size, np.int64),
+        np.empty(M, np.int64),
+        np.empty(M, np.int64),
+        np.empty(M, np.int64),
+        np.empty(size),
+        np.empty((size, 2 * BOLD)),
+        np.empty(d),
+        np.empty((2, K)),
+    )
 
 
 @inlined_kernel
@@ -79,12 +91,45 @@ def child(nodes: Array, v: int, x: Array) -> int:
 
 
 @kernel
-def add_forecasts(nodes: Array, root: int, x: Array, s: float, said: Array) -> tuple[float, float]:
+def descend(nodes: Array, sizes: Array, x: Array, scratch: Scratch) -> None:
+    """Write the paths of x in all trees, from the root to a leaf.
+
+    All paths go down by one node in turn, so that the processor reads the nodes of several trees at the same time.
+    """
+    paths, first, depth, active = scratch.paths, scratch.first, scratch.depth, scratch.active
+    n, begin = sizes.size, 0
+    for root in range(n):
+        first[root], depth[root], active[root] = begin, 1, root
+        paths[begin] = root
+        begin += (int(sizes[root]) + 1) // 2  # a tree has no longer path
+    while n > 0:
+        i = 0
+        while i < n:
+            root = active[i]
+            at = first[root] + depth[root]
+            v = paths[at - 1]
+            if nodes[v, LEFT] == 0.0:
+                n -= 1
+                active[i] = active[n]
+                continue
+            paths[at] = child(nodes, v, x)
+            depth[root] += 1
+            i += 1
+
+
+@inlined_kernel
+def path_in(scratch: Scratch, root: int) -> NDArray[np.int64]:
+    """The path in one tree."""
+    begin = scratch.first[root]
+    return scratch.paths[begin : begin + scratch.depth[root]]
+
+
+@kernel
+def add_forecasts(nodes: Array, path: NDArray[np.int64], s: float, said: Array) -> tuple[float, float]:
     """Add the tree's two forecasts to `said`, except for a number to add to every class, which is returned."""
     K = said.shape[1]
-    v = root
     rest, bold_rest, spread, bold_spread = 1.0, 1.0, 0.0, 0.0
-    while True:
+    for v in path:
         leaf = nodes[v, LEFT] == 0.0
         stop = 1.0 if leaf else nodes[v, STOP]
         bold_stop = 1.0 if leaf else nodes[v, STOP + BOLD]
@@ -99,21 +144,7 @@ def add_forecasts(nodes: Array, root: int, x: Array, s: float, said: Array) -> t
             bold_spread += bold_share * s
             rest *= 1.0 - stop
             bold_rest *= 1.0 - bold_stop
-        if rest == 0.0 and bold_rest == 0.0:
-            return spread, bold_spread
-        v = child(nodes, v, x)
-
-
-@kernel
-def descend(nodes: Array, root: int, x: Array, path: NDArray[np.int64]) -> int:
-    """Write the path of x, from the root to a leaf; returns its length."""
-    v, depth = root, 1
-    path[0] = v
-    while nodes[v, LEFT] != 0.0:
-        v = child(nodes, v, x)
-        path[depth] = v
-        depth += 1
-    return depth
+    return spread, bold_spread
 
 
 @inlined_kernel
@@ -151,19 +182,19 @@ def reach(nodes: Array, v: int, x: Array, K: int, scale: Array) -> float:
 
 @kernel
 def find_split(
-    nodes: Array, depth: int, x: Array, K: int, label: int, seed: int, row: float, scratch: Scratch
+    nodes: Array, path: NDArray[np.int64], x: Array, K: int, label: int, scale: Array, seed: int, row: float
 ) -> tuple[int, float, float]:
-    """Where on the path the row splits, at which time, and its reach there; `depth`: nowhere.
+    """Where on the path the row splits, at which time, and its reach there; at its end: nowhere.
 
     In the time between a node's beginning and its split, a split above its rows comes at a rate equal to the reach. A
     node whose rows all have the label of this row is not split.
     """
     wait = -math.log1p(-uniform(seed, DRAWS * row))
-    for i in range(depth):
-        v = scratch.path[i]
+    for i in range(path.size):
+        v = path[i]
         if label >= 0 and nodes[v, COUNTS + label] == nodes[v, TOTAL]:
             continue
-        rate = reach(nodes, v, x, K, scratch.scale)
+        rate = reach(nodes, v, x, K, scale)
         if rate < LEAST_REACH:
             continue
         began = nodes[v, TIME]
@@ -173,7 +204,7 @@ def find_split(
         if wait < time:
             return i, began + wait / rate, rate
         wait -= time
-    return depth, 0.0, 0.0
+    return path.size, 0.0, 0.0
 
 
 @kernel
@@ -246,9 +277,9 @@ def log_likelihood(nodes: Array, v: int, y: Array, label: int, s: float) -> floa
 
 
 @kernel
-def weigh(nodes: Array, depth: int, at: int, scratch: Scratch) -> tuple[float, float]:
+def weigh(nodes: Array, path: NDArray[np.int64], at: int, scratch: Scratch) -> tuple[float, float]:
     """Fill `after` for the cautious mixture; returns ln G of the tree, and of the new leaf if the row splits."""
-    path, own, after = scratch.path, scratch.own, scratch.after
+    own, after, depth = scratch.own, scratch.after, path.size
     G = own[depth - 1]
     new_leaf = G
     if at == depth - 1:
@@ -270,15 +301,15 @@ def weigh(nodes: Array, depth: int, at: int, scratch: Scratch) -> tuple[float, f
 
 
 @kernel
-def weigh_boldly(nodes: Array, depth: int, at: int, scratch: Scratch) -> None:
+def weigh_boldly(nodes: Array, path: NDArray[np.int64], at: int, scratch: Scratch) -> None:
     r"""Fill `after` for the bold mixture.
 
     A split changes the sum of the weights from :math:`W = w(1 + e^{-odds})/2`, or w for a leaf, to :math:`(wg + W)/2`.
     """
-    path, own, after = scratch.path, scratch.own, scratch.after
-    last = min(at, depth - 1)
+    own, after = scratch.own, scratch.after
+    last = min(at, path.size - 1)
     G = own[last]
-    if at < depth:
+    if at < path.size:
         v = path[at]
         inner = nodes[v, LEFT] != 0.0
         set_odds(after, at, BOLD, G + (LOG_2 + nodes[v, ODDS + BOLD] - nodes[v, PASS + BOLD] if inner else 0.0))
@@ -326,10 +357,12 @@ def count(nodes: Array, v: int, x: Array, y: Array, label: int, weight: float) -
 
 
 @kernel
-def settle(nodes: Array, x: Array, y: Array, label: int, weight: float, depth: int, at: int, scratch: Scratch) -> None:
+def settle(
+    nodes: Array, path: NDArray[np.int64], x: Array, y: Array, label: int, weight: float, at: int, scratch: Scratch
+) -> None:
     """Update the nodes of the path down to the split: losses, probabilities of stopping, class weights and boxes."""
-    for i in range(min(at + 1, depth)):
-        v = scratch.path[i]
+    for i in range(min(at + 1, path.size)):
+        v = path[i]
         nodes[v, LOSS] -= scratch.own[i]
         if nodes[v, LEFT] != 0.0:
             for j in range(2 * BOLD):
