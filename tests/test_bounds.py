@@ -236,8 +236,8 @@ CALLS: dict[str, dict] = {
     "mixture": {"prior": 0.2},
     "hedge": {"n": 700, "n_experts": 5},
     "fixed_share": {"n": 700, "switches": 3, "n_members": 5, "share": 0.02},
-    "mondrian_pruning": {"n": 700, "n_leaves": 6, "stop": 0.15},
-    "mondrian_constants": {"n": 700, "n_leaves": 6, "n_classes": 5, "dirichlet": 0.25, "stop": 0.15},
+    "mondrian_pruning": {"n": 700, "n_leaves": 6},
+    "mondrian_constants": {"n": 700, "n_leaves": 6, "n_classes": 5, "dirichlet": 0.25},
 }
 
 
@@ -330,8 +330,8 @@ def written_out() -> dict[str, float]:
         "mixture": ln(5),
         "hedge": 1 + sqrt(1 + 700 * ln(5)),
         "fixed_share": ln(5) + 3 * ln(5 / 0.02) + 696 * ln(1 / 0.984),
-        "mondrian_pruning": 6 * ln(2 / 0.15) + 5 * ln(2 * 700**2),
-        "mondrian_constants": 6 * ln(2 / 0.15)
+        "mondrian_pruning": 13 * ln(2) + 5 * ln(2 * 700**2),
+        "mondrian_constants": 13 * ln(2)
         + 5 * ln(2 * 700**2)
         + 5 * ln(1 + 700 / (5 * 0.25))
         + 6 * (5 * 0.25 * ln(700 / 6 / 5 + 0.25) + 700 / 6 + 5 * 0.25 - 2.5 * ln(2 * math.pi) + 5 * math.lgamma(0.25))
@@ -493,8 +493,6 @@ SHRINKS = {
     "mirror_descent": "strong_convexity",
     "strongly_convex": "sigma",
     "mixture": "prior",
-    "mondrian_pruning": "stop",
-    "mondrian_constants": "stop",
 }
 # Constants that leave every theorem room to move.
 ROOM = {
@@ -624,7 +622,6 @@ def test_assumptions_are_named():
         ("mixture", {"prior": 1.1}, "prior=1.1"),
         ("fixed_share", {"share": 1.0}, "share=1.0"),
         ("fixed_share", {"n": 3}, "switches=3 and n=3"),
-        ("mondrian_pruning", {"stop": 0.6}, "stop=0.6"),
         ("mondrian_pruning", {"n": 5}, "n_leaves=6 and n=5"),
         ("mondrian_constants", {"dirichlet": 0.6}, "dirichlet=0.6"),
     ):

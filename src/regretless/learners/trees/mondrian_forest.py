@@ -12,11 +12,12 @@ from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
 from regretless.core.jit import kernel
 from regretless.core.learner import OnlineClassifier
+from regretless.core.links import sigmoid
 from regretless.core.setting import Setting
 from regretless.core.tally import LOSS, ROWS, TALLIES, UNEVEN, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.trees import mondrian_tree as tree
-from regretless.learners.trees.mondrian_tree import COUNTS, STOP_PRIOR, Scratch, scratch_for
+from regretless.learners.trees.mondrian_tree import COUNTS, Scratch
 from regretless.learners.trees.prunings import best_pruning, check_trees
 from regretless.theory import bounds
 
@@ -29,9 +30,10 @@ LEAST_DIRICHLET = 1e-9  # forecasts are far from 0: see SURE in mondrian_tree.py
 class Forest(NamedTuple):
     """The state: all trees in one table, which has room for more nodes."""
 
-    nodes: Array  # (room, 11 + K + 2d): see mondrian_tree.py; 0 where there is no node yet
+    nodes: Array  # (room, 14 + K + 2d): see mondrian_tree.py; 0 where there is no node yet
     sizes: Array  # (M,) the number of nodes of each tree
-    losses: Array  # (M,) the total log loss of each tree; with weights, -ln of its weight in a mixture
+    losses: Array  # (M,) the total log loss of each tree, cautious; with weights, -ln of the sum over its prunings
+    played: Array  # (2,) the total log loss of the cautious and of the bold forest
     tally: Array  # see tally.py
 
 
@@ -75,7 +77,7 @@ class MondrianForest(OnlineClassifier):
     probabilities in hindsight. `regret_certificate()` is the exact difference to the best prunings. The bounds hold for
     trees that depend on the labels, unlike the consistency theorems of [AMF]_.
 
-    **Memory.** A node has 8 (2d + K + 11) bytes, and a tree at most `max_nodes` nodes. A tree that is full no longer
+    **Memory.** A node has 8 (2d + K + 14) bytes, and a tree at most `max_nodes` nodes. A tree that is full no longer
     splits; its class weights, boxes and mixtures are updated as before, and the guarantee holds for it. A row needs
     time proportional to M (d + K) times the depth of the trees.
 
@@ -149,7 +151,9 @@ class MondrianForest(OnlineClassifier):
     def _start(self, n_features: int, n_classes: int) -> Forest:
         M = int(self.n_estimators)
         room = M * min(FIRST_NODES, self._constants.max_nodes)
-        return Forest(np.zeros((room, width(n_features, n_classes))), np.ones(M), np.zeros(M), np.zeros(TALLIES))
+        return Forest(
+            np.zeros((room, width(n_features, n_classes))), np.ones(M), np.zeros(M), np.zeros(2), np.zeros(TALLIES)
+        )
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, validate.reach(1.0)
@@ -167,12 +171,10 @@ class MondrianForest(OnlineClassifier):
             state.sizes.sum() <= len(state.nodes) <= M * c.max_nodes, f"nodes has room for {len(state.nodes)} nodes"
         )
         state_checks.require(state.sizes.max() <= 2 * rows + 1, f"sizes: {rows:.0f} rows cannot make so many nodes")
-        state_checks.sums("losses", state.losses)
-        suffered = float(state.tally[LOSS])
-        state_checks.require(
-            state.tally[UNEVEN] or state.losses.mean() >= suffered - state_checks.ROUNDING * (1.0 + abs(suffered)),
-            "losses: the mean of the trees' losses is less than that of the forest",
-        )
+        state_checks.sums("losses", np.append(state.losses, state.played))
+        check_mean("losses", float(state.losses.mean()), float(state.played[0]), state.tally)
+        mixed = float(np.logaddexp.reduce(-state.played) - math.log(2.0))
+        check_mean("played", -mixed, float(state.tally[LOSS]), state.tally)
         check_trees(state.nodes, state.sizes, self.n_features_in_, rows)
         total, heaviest = state.nodes[:M, tree.TOTAL], validate.HEAVIEST if state.tally[UNEVEN] else 1.0
         state_checks.within("nodes, weight of all rows", total, 0.0, rows * heaviest * (1 + state_checks.ROUNDING))
@@ -212,7 +214,7 @@ class MondrianForest(OnlineClassifier):
                 "out, or call bounds.mondrian_pruning with a number of leaves."
             )
         leaves = self._best_prunings()[:, 1].tolist()
-        each = [bounds.mondrian_pruning(rows, n_leaves=int(m), stop=STOP_PRIOR) for m in leaves]
+        each = [bounds.mondrian_pruning(rows, n_leaves=int(m)) for m in leaves]
         return math.fsum(each) / len(each)
 
     # ------------------------------------------------------------------ the game
@@ -236,20 +238,33 @@ class MondrianForest(OnlineClassifier):
         forecast_block(self.state_, X, self._constants, out)
 
 
+def check_mean(name: str, loss: float, mixed: float, tally: Array) -> None:
+    """Refuse a loss of a mean of forecasts above the mean of the losses. (Of rows of weight 1: others may be.)"""
+    slack = state_checks.ROUNDING * (1.0 + abs(loss))
+    state_checks.require(tally[UNEVEN] or mixed <= loss + slack, f"{name}: the loss of a mean is larger than the mean")
+
+
 def width(n_features: int, n_classes: int) -> int:
     """The numbers per node."""
     return COUNTS + n_classes + 2 * n_features
 
 
 @kernel
-def forecast(forest: Forest, x: Array, constants: ForestConstants, p: Array) -> None:
-    """The probabilities of a row: the mean of the trees."""
-    M, spread = forest.sizes.size, 0.0
-    p[:] = 0.0
+def forecast(forest: Forest, x: Array, constants: ForestConstants, scratch: Scratch, p: Array) -> None:
+    """The probabilities of a row: the mixture of the cautious and the bold forest, which are `scratch.said`."""
+    M, said = forest.sizes.size, scratch.said
+    said[:] = 0.0
+    spread, bold_spread = 0.0, 0.0
+    tree.descend(forest.nodes, forest.sizes, x, scratch)
     for root in range(M):
-        spread += tree.add_forecast(forest.nodes, root, x, constants.s, p)
+        more, bold_more = tree.add_forecasts(forest.nodes, tree.path_in(scratch, root), constants.s, said)
+        spread += more
+        bold_spread += bold_more
+    cautious = sigmoid(forest.played[1] - forest.played[0])
     for k in range(p.size):
-        p[k] = (p[k] + spread) / M
+        said[0, k] = (said[0, k] + spread) / M
+        said[1, k] = (said[1, k] + bold_spread) / M
+        p[k] = cautious * said[0, k] + (1.0 - cautious) * said[1, k]
 
 
 @kernel
@@ -261,10 +276,10 @@ def has_room(forest: Forest, constants: ForestConstants) -> bool:
 
 @kernel
 def learn(
-    forest: Forest, x: Array, y: Array, weight: float, loss: float, constants: ForestConstants, scratch: Scratch
+    forest: Forest, x: Array, y: Array, weight: float, p: Array, constants: ForestConstants, scratch: Scratch
 ) -> None:
-    """Learn a row, of which the forest's forecast had that log loss (without the weight). The forest has room."""
-    nodes, sizes, losses, tally = forest
+    """Learn a row after its `forecast` p, with the same scratch. The forest has room."""
+    nodes, sizes, losses, played, tally = forest
     K, row = y.size, tally[ROWS]
     used = int(np.sum(sizes))
     if row == 0.0:
@@ -273,44 +288,58 @@ def learn(
     tree.measure(nodes, x, K, scratch.scale)
     label = tree.sure_label(y)
     for root in range(sizes.size):
-        depth = tree.descend(nodes, root, x, scratch.path)
-        at, time, rate, seed = depth, 0.0, 0.0, constants.seed + root
+        path = tree.path_in(scratch, root)
+        at, time, rate, seed = path.size, 0.0, 0.0, constants.seed + root
         if sizes[root] + 2.0 <= constants.max_nodes:
-            at, time, rate = tree.find_split(nodes, depth, x, K, label, seed, row, scratch)
-        losses[root] -= tree.weigh(nodes, y, label, weight, constants.s, depth, at, scratch)
-        if at < depth:
-            v = scratch.path[at]
+            at, time, rate = tree.find_split(nodes, path, x, K, label, scratch.scale, seed, row)
+        for i in range(path.size):
+            scratch.own[i] = weight * tree.log_likelihood(nodes, path[i], y, label, constants.s)
+        gain, new_leaf = tree.weigh(nodes, path, at, scratch)
+        tree.weigh_boldly(nodes, path, at, scratch)
+        losses[root] -= gain
+        if at < path.size:
+            v = path[at]
             leaf = tree.split(nodes, v, used, tree.draw_cut(nodes, v, x, K, scratch.scale, rate, seed, row), time)
             tree.begin_box(nodes, leaf, x, K)
             tree.count(nodes, leaf, x, y, label, weight)
-            nodes[leaf, tree.LOSS] = -scratch.below[at]
+            nodes[leaf, tree.LOSS] = -new_leaf
             sizes[root] += 2.0
             used += 2
-        tree.settle(nodes, x, y, label, weight, depth, at, scratch)
-    record(tally, weight, weight * loss, weight * loss, 0.0)
+        tree.settle(nodes, path, x, y, label, weight, at, scratch)
+    for i in range(2):
+        played[i] += weight * log_loss(scratch.said[i], y)
+    loss = weight * log_loss(p, y)
+    record(tally, weight, loss, loss, 0.0)
+
+
+@kernel
+def log_loss(p: Array, y: Array) -> float:
+    """The log loss of probabilities."""
+    loss = 0.0
+    for k in range(y.size):
+        if y[k] != 0.0:
+            loss -= y[k] * math.log(p[k])
+    return loss
 
 
 @kernel
 def run(forest: Forest, X: Array, Y: Array, weight: Array, constants: ForestConstants, out: Array) -> int:
     """The game over a block; returns the number of rows learned, fewer than all where the table has no more room."""
-    scratch = scratch_for(forest.nodes, X.shape[1])
+    scratch = tree.scratch_for(forest.nodes, forest.sizes.size, X.shape[1], Y.shape[1])
     for t in range(X.shape[0]):
         if weight[t] != 0.0 and not has_room(forest, constants):
             return t
-        loss = 0.0
-        forecast(forest, X[t], constants, out[t])
-        for k in range(out.shape[1]):
-            out[t, k] = math.log(out[t, k])
-            loss -= Y[t, k] * out[t, k]
+        forecast(forest, X[t], constants, scratch, out[t])
         if weight[t] != 0.0:
-            learn(forest, X[t], Y[t], weight[t], loss, constants, scratch)
+            learn(forest, X[t], Y[t], weight[t], out[t], constants, scratch)
+        np.log(out[t], out[t])
     return X.shape[0]
 
 
 @kernel
 def forecast_block(forest: Forest, X: Array, constants: ForestConstants, out: Array) -> None:
     """The log probabilities of a block, all from the same forest."""
+    scratch = tree.scratch_for(forest.nodes, forest.sizes.size, X.shape[1], out.shape[1])
     for t in range(X.shape[0]):
-        forecast(forest, X[t], constants, out[t])
-        for k in range(out.shape[1]):
-            out[t, k] = math.log(out[t, k])
+        forecast(forest, X[t], constants, scratch, out[t])
+        np.log(out[t], out[t])

@@ -1,6 +1,6 @@
-r"""Online Mondrian trees and the exact mixture over their prunings: the kernels of one tree.
+r"""Online Mondrian trees and the mixtures over their prunings: the kernels of one tree.
 
-A node is a row of the table `nodes`: eleven numbers, the weight of each class in it, and the box of its rows, first
+A node is a row of the table `nodes`: fourteen numbers, the weight of each class in it, and the box of its rows, first
 the d lower ends, then the d upper ones. A row of zeros is a leaf without rows. Tree i has its root in row i for ever; a
 split adds two rows.
 
@@ -13,13 +13,17 @@ row, where :math:`g_v = \prod_k p_v(k)^{wy_k}`, and Bayes' rule is :math:`\ln\fr
 label.) This is the context-tree recursion, in terms of ratios instead of sums that grow with the rows.
 
 **Splits.** A row outside the box of a node may put a new split above the node's rows (Mondrian process): the node v
-then has two children, a copy of itself with all its rows, and a new leaf with this row. The mixture before and after
-the split is the same, because
+then has two children, a copy of itself with all its rows, and a new leaf with this row. There are two mixtures.
 
-- the copy has the forecasts and the losses of v, so that the probability of stopping at v may be divided between v
-  and its copy. A leaf keeps `STOP_PRIOR` of it. Otherwise the copy gets :math:`1/(k+1)^2` of it, at the k-th split
-  above the same node, and v keeps at least half of it for ever;
+The *cautious* one is the same before and after the split, so that it has a guarantee:
+
+- the copy has the forecasts and the losses of v, so that the probability of stopping at v is divided between v and its
+  copy. A leaf keeps half of it. Otherwise the copy gets :math:`1/(k+1)^2` of it, at the k-th split above the same node,
+  and v keeps at least half of it for ever;
 - the first loss of the new leaf is that of the copy's subtree, which is what the tree said about this row.
+
+The *bold* one is that of the AMF paper's program: every inner node has the prior probability 1/2 of stopping, also a
+new one, and the first row of a leaf costs the leaf nothing. Trees are then deeper, and their mean is often better.
 """
 
 from __future__ import annotations
@@ -34,15 +38,16 @@ from regretless.core.draws import uniform
 from regretless.core.jit import inlined_kernel, kernel, summing_kernel
 from regretless.core.types import Array
 
-# Columns of the table: the children (0, 0: a leaf), the split, the time at which the node began (when its parent
-# was split), the log-odds of stopping here, the probability of it and minus the logarithm of that of going on, the
-# splits put above its rows since the first, the log loss of the node's forecasts and the weight of its rows.
-LEFT, RIGHT, FEATURE, THRESHOLD, TIME, ODDS, STOP, PASS, RAISED, LOSS, TOTAL = range(11)
-COUNTS = 11  # the first column of class weights; the box follows
+# Columns of the table: the children (0, 0: a leaf), the split, the time at which the node began (when its parent was
+# split), the splits put above its rows since the first, the log loss of the node's forecasts, the weight of its rows;
+# then for the cautious and for the bold mixture the log-odds of stopping at an inner node, the probability of it, and
+# minus the logarithm of that of going on.
+LEFT, RIGHT, FEATURE, THRESHOLD, TIME, RAISED, LOSS, ODDS, STOP, PASS = range(10)
+BOLD = 3  # ODDS + BOLD, STOP + BOLD and PASS + BOLD are those of the bold mixture
+TOTAL = 13
+COUNTS = 14  # the first column of class weights; the box follows
 
-# 1/2 is the context-tree prior. Less means deeper trees, whose average is better: with 0.2 the log loss of ten trees is
-# 3% to 5% lower on letter, pendigits, segment and elec2.
-STOP_PRIOR = 0.2
+LOG_2 = math.log(2.0)
 SURE = 150.0  # log-odds beyond which a probability is 0 or 1: forecasts are much larger than e^-150
 DRAWS = 3  # per row and tree: the time of the split, its feature and its threshold
 LEAST_RANGE = 1e-300  # 1 / range is finite
@@ -50,20 +55,32 @@ LEAST_REACH = 1e-280  # a row that is nearer to a box, in units of the columns' 
 
 
 class Scratch(NamedTuple):
-    """Buffers: the path of a row, and numbers along it."""
+    """Buffers: the paths of a row, and numbers along the path in one tree."""
 
-    path: NDArray[np.int64]
+    paths: NDArray[np.int64]  # one after the other
+    first: NDArray[np.int64]  # (M,) where each begins
+    depth: NDArray[np.int64]  # (M,) and how long it is
+    active: NDArray[np.int64]  # (M,) the trees whose paths go on
     own: Array  # ln g of the nodes
-    below: Array  # ln G of the subtrees below them
-    after: Array  # (longest path, 2) the STOP and PASS of the nodes after the row, if it does not split them
+    after: Array  # (longest path, 6) their columns from ODDS on after the row
     scale: Array  # (d,) 1 / range of the columns
+    said: Array  # (2, K) the forecasts of the cautious and of the bold forest
 
 
 @kernel
-def scratch_for(nodes: Array, n_features: int) -> Scratch:
-    """Buffers for any path in the table."""
+def scratch_for(nodes: Array, M: int, d: int, K: int) -> Scratch:
+    """Buffers for any paths in the table, which has M trees."""
     size = nodes.shape[0]
-    return Scratch(np.empty(size, np.int64), np.empty(size), np.empty(size), np.empty((size, 2)), np.empty(n_features))
+    return Scratch(
+        np.empty(size, np.int64),
+        np.empty(M, np.int64),
+        np.empty(M, np.int64),
+        np.empty(M, np.int64),
+        np.empty(size),
+        np.empty((size, 2 * BOLD)),
+        np.empty(d),
+        np.empty((2, K)),
+    )
 
 
 @inlined_kernel
@@ -74,35 +91,60 @@ def child(nodes: Array, v: int, x: Array) -> int:
 
 
 @kernel
-def add_forecast(nodes: Array, root: int, x: Array, s: float, p: Array) -> float:
-    """Add the tree's forecast to p, except for a number to add to every class, which is returned."""
-    K = p.size
-    v, rest, spread = root, 1.0, 0.0
-    while True:
-        leaf = nodes[v, LEFT] == 0.0
-        stop = 1.0 if leaf else nodes[v, STOP]
-        if stop > 0.0:
-            share = rest * stop / (nodes[v, TOTAL] + K * s)
-            counts = nodes[v, COUNTS : COUNTS + K]
-            for k in range(K):
-                p[k] += share * counts[k]
-            spread += share * s
-            rest *= 1.0 - stop
-        if rest == 0.0:
-            return spread
-        v = child(nodes, v, x)
+def descend(nodes: Array, sizes: Array, x: Array, scratch: Scratch) -> None:
+    """Write the paths of x in all trees, from the root to a leaf.
+
+    All paths go down by one node in turn, so that the processor reads the nodes of several trees at the same time.
+    """
+    paths, first, depth, active = scratch.paths, scratch.first, scratch.depth, scratch.active
+    n, begin = sizes.size, 0
+    for root in range(n):
+        first[root], depth[root], active[root] = begin, 1, root
+        paths[begin] = root
+        begin += (int(sizes[root]) + 1) // 2  # a tree has no longer path
+    while n > 0:
+        i = 0
+        while i < n:
+            root = active[i]
+            at = first[root] + depth[root]
+            v = paths[at - 1]
+            if nodes[v, LEFT] == 0.0:
+                n -= 1
+                active[i] = active[n]
+                continue
+            paths[at] = child(nodes, v, x)
+            depth[root] += 1
+            i += 1
+
+
+@inlined_kernel
+def path_in(scratch: Scratch, root: int) -> NDArray[np.int64]:
+    """The path in one tree."""
+    begin = scratch.first[root]
+    return scratch.paths[begin : begin + scratch.depth[root]]
 
 
 @kernel
-def descend(nodes: Array, root: int, x: Array, path: NDArray[np.int64]) -> int:
-    """Write the path of x, from the root to a leaf; returns its length."""
-    v, depth = root, 1
-    path[0] = v
-    while nodes[v, LEFT] != 0.0:
-        v = child(nodes, v, x)
-        path[depth] = v
-        depth += 1
-    return depth
+def add_forecasts(nodes: Array, path: NDArray[np.int64], s: float, said: Array) -> tuple[float, float]:
+    """Add the tree's two forecasts to `said`, except for a number to add to every class, which is returned."""
+    K = said.shape[1]
+    rest, bold_rest, spread, bold_spread = 1.0, 1.0, 0.0, 0.0
+    for v in path:
+        leaf = nodes[v, LEFT] == 0.0
+        stop = 1.0 if leaf else nodes[v, STOP]
+        bold_stop = 1.0 if leaf else nodes[v, STOP + BOLD]
+        if stop > 0.0 or bold_stop > 0.0:
+            total = nodes[v, TOTAL] + K * s
+            share, bold_share = rest * stop / total, bold_rest * bold_stop / total
+            counts = nodes[v, COUNTS : COUNTS + K]
+            for k in range(K):
+                said[0, k] += share * counts[k]
+                said[1, k] += bold_share * counts[k]
+            spread += share * s
+            bold_spread += bold_share * s
+            rest *= 1.0 - stop
+            bold_rest *= 1.0 - bold_stop
+    return spread, bold_spread
 
 
 @inlined_kernel
@@ -140,19 +182,19 @@ def reach(nodes: Array, v: int, x: Array, K: int, scale: Array) -> float:
 
 @kernel
 def find_split(
-    nodes: Array, depth: int, x: Array, K: int, label: int, seed: int, row: float, scratch: Scratch
+    nodes: Array, path: NDArray[np.int64], x: Array, K: int, label: int, scale: Array, seed: int, row: float
 ) -> tuple[int, float, float]:
-    """Where on the path the row splits, at which time, and its reach there; `depth`: nowhere.
+    """Where on the path the row splits, at which time, and its reach there; at its end: nowhere.
 
     In the time between a node's beginning and its split, a split above its rows comes at a rate equal to the reach. A
     node whose rows all have the label of this row is not split.
     """
     wait = -math.log1p(-uniform(seed, DRAWS * row))
-    for i in range(depth):
-        v = scratch.path[i]
+    for i in range(path.size):
+        v = path[i]
         if label >= 0 and nodes[v, COUNTS + label] == nodes[v, TOTAL]:
             continue
-        rate = reach(nodes, v, x, K, scratch.scale)
+        rate = reach(nodes, v, x, K, scale)
         if rate < LEAST_REACH:
             continue
         began = nodes[v, TIME]
@@ -162,7 +204,7 @@ def find_split(
         if wait < time:
             return i, began + wait / rate, rate
         wait -= time
-    return depth, 0.0, 0.0
+    return path.size, 0.0, 0.0
 
 
 @kernel
@@ -213,11 +255,11 @@ def probabilities(odds: float) -> tuple[float, float]:
     return stop, max(odds, 0.0) + math.log1p(e)
 
 
-@kernel
-def set_odds(nodes: Array, v: int, odds: float) -> None:
-    """The log-odds of stopping at a node, and what follows from them."""
-    nodes[v, ODDS] = odds
-    nodes[v, STOP], nodes[v, PASS] = probabilities(odds)
+@inlined_kernel
+def set_odds(table: Array, i: int, at: int, odds: float) -> None:
+    """Log-odds of stopping, and what follows from them, in three columns of row i from `at` on."""
+    table[i, at] = odds
+    table[i, at + 1], table[i, at + 2] = probabilities(odds)
 
 
 @kernel
@@ -235,25 +277,47 @@ def log_likelihood(nodes: Array, v: int, y: Array, label: int, s: float) -> floa
 
 
 @kernel
-def weigh(nodes: Array, y: Array, label: int, weight: float, s: float, depth: int, at: int, scratch: Scratch) -> float:
-    """Fill `own`, `below` and `after` along the path; returns ln G of the tree.
-
-    Where the row splits, `below` is that of the copy's subtree, and so of the new leaf.
-    """
-    path, own, below, after, _ = scratch
-    for i in range(depth):
-        own[i] = weight * log_likelihood(nodes, path[i], y, label, s)
+def weigh(nodes: Array, path: NDArray[np.int64], at: int, scratch: Scratch) -> tuple[float, float]:
+    """Fill `after` for the cautious mixture; returns ln G of the tree, and of the new leaf if the row splits."""
+    own, after, depth = scratch.own, scratch.after, path.size
     G = own[depth - 1]
-    below[depth - 1] = G
+    new_leaf = G
+    if at == depth - 1:
+        set_odds(after, at, 0, 0.0)
     for i in range(depth - 2, -1, -1):
         v, gain = path[i], own[i] - G
-        below[i] = G
-        if i == at:
-            odds = nodes[v, ODDS] + math.log(share_for_copy(nodes[v, RAISED]))
-            below[i] += probabilities(odds + gain)[1] - probabilities(odds)[1]
-        after[i] = probabilities(nodes[v, ODDS] + gain)
-        G += after[i, 1] - nodes[v, PASS]
-    return G
+        odds = nodes[v, ODDS]
+        if i != at:
+            set_odds(after, i, 0, odds + gain)
+            G += after[i, 2] - nodes[v, PASS]
+            continue
+        share = share_for_copy(nodes[v, RAISED])
+        copy = odds + math.log(share)
+        passed = probabilities(copy)[1]
+        new_leaf = G + probabilities(copy + gain)[1] - passed
+        set_odds(after, i, 0, odds + math.log1p(-share) - passed + own[i] - new_leaf)
+        G += probabilities(odds + gain)[1] - nodes[v, PASS]
+    return G, new_leaf
+
+
+@kernel
+def weigh_boldly(nodes: Array, path: NDArray[np.int64], at: int, scratch: Scratch) -> None:
+    r"""Fill `after` for the bold mixture.
+
+    A split changes the sum of the weights from :math:`W = w(1 + e^{-odds})/2`, or w for a leaf, to :math:`(wg + W)/2`.
+    """
+    own, after = scratch.own, scratch.after
+    last = min(at, path.size - 1)
+    G = own[last]
+    if at < path.size:
+        v = path[at]
+        inner = nodes[v, LEFT] != 0.0
+        set_odds(after, at, BOLD, G + (LOG_2 + nodes[v, ODDS + BOLD] - nodes[v, PASS + BOLD] if inner else 0.0))
+        G = after[at, BOLD + 2] - LOG_2
+    for i in range(last - 1, -1, -1):
+        v = path[i]
+        set_odds(after, i, BOLD, nodes[v, ODDS + BOLD] + own[i] - G)
+        G += after[i, BOLD + 2] - nodes[v, PASS + BOLD]
 
 
 @kernel
@@ -263,14 +327,10 @@ def split(nodes: Array, v: int, used: int, cut: tuple[int, float, bool], time: f
     nodes[copy] = nodes[v]
     nodes[copy, TIME] = time
     nodes[leaf, TIME] = time
-    if nodes[v, LEFT] == 0.0:
-        set_odds(nodes, v, math.log(STOP_PRIOR / (1.0 - STOP_PRIOR)))
-    else:
-        share, odds = share_for_copy(nodes[v, RAISED]), nodes[v, ODDS]
-        nodes[v, RAISED] += 1.0
+    if nodes[v, LEFT] != 0.0:
+        set_odds(nodes, copy, ODDS, nodes[v, ODDS] + math.log(share_for_copy(nodes[v, RAISED])))
         nodes[copy, RAISED] = 0.0
-        set_odds(nodes, copy, odds + math.log(share))
-        set_odds(nodes, v, odds + math.log1p(-share) - nodes[copy, PASS])
+        nodes[v, RAISED] += 1.0
     feature, threshold, right = cut
     nodes[v, FEATURE] = feature
     nodes[v, THRESHOLD] = threshold
@@ -297,16 +357,16 @@ def count(nodes: Array, v: int, x: Array, y: Array, label: int, weight: float) -
 
 
 @kernel
-def settle(nodes: Array, x: Array, y: Array, label: int, weight: float, depth: int, at: int, scratch: Scratch) -> None:
+def settle(
+    nodes: Array, path: NDArray[np.int64], x: Array, y: Array, label: int, weight: float, at: int, scratch: Scratch
+) -> None:
     """Update the nodes of the path down to the split: losses, probabilities of stopping, class weights and boxes."""
-    for i in range(min(at + 1, depth)):
-        v = scratch.path[i]
+    for i in range(min(at + 1, path.size)):
+        v = path[i]
         nodes[v, LOSS] -= scratch.own[i]
-        if i == at:
-            set_odds(nodes, v, nodes[v, ODDS] + scratch.own[i] - scratch.below[i])
-        elif nodes[v, LEFT] != 0.0:
-            nodes[v, ODDS] += scratch.own[i] - scratch.below[i]
-            nodes[v, STOP], nodes[v, PASS] = scratch.after[i, 0], scratch.after[i, 1]
+        if nodes[v, LEFT] != 0.0:
+            for j in range(2 * BOLD):
+                nodes[v, ODDS + j] = scratch.after[i, j]
         count(nodes, v, x, y, label, weight)
 
 

@@ -10,15 +10,14 @@ from regretless.core import state_checks
 from regretless.core.jit import kernel
 from regretless.core.types import Array
 from regretless.learners.trees.mondrian_tree import (
+    BOLD,
     COUNTS,
     FEATURE,
     LEFT,
     LOSS,
     ODDS,
-    PASS,
     RAISED,
     RIGHT,
-    STOP,
     THRESHOLD,
     TIME,
     TOTAL,
@@ -48,7 +47,7 @@ def in_order(nodes: Array, root: int, size: int, order: Array) -> int:
 
 @kernel
 def best_pruning(nodes: Array, root: int, size: int) -> tuple[float, int]:
-    """The least total loss of a pruning, and how many leaves it has."""
+    """The least total loss of a pruning, and how many leaves it has. Of equal ones up to rounding, the smallest."""
     order, loss, leaves = np.empty(size), np.empty(nodes.shape[0]), np.empty(nodes.shape[0], np.int64)
     n = in_order(nodes, root, size, order)
     for i in range(n - 1, -1, -1):
@@ -56,8 +55,9 @@ def best_pruning(nodes: Array, root: int, size: int) -> tuple[float, int]:
         loss[v], leaves[v] = nodes[v, LOSS], 1
         if nodes[v, LEFT] != 0.0:
             left, right = int(nodes[v, LEFT]), int(nodes[v, RIGHT])
-            if loss[left] + loss[right] < loss[v]:
-                loss[v], leaves[v] = loss[left] + loss[right], leaves[left] + leaves[right]
+            finer = loss[left] + loss[right]
+            if finer < loss[v] * (1.0 - 1e-12):
+                loss[v], leaves[v] = finer, leaves[left] + leaves[right]
     return loss[root], leaves[root]
 
 
@@ -68,17 +68,18 @@ def check_trees(nodes: Array, sizes: Array, n_features: int, rows: float) -> Non
     table = nodes[:used]
     check_links(table, sizes, n_features)
     state_checks.whole("nodes, splits above a node", table[:, RAISED], rows)
-    state_checks.sums("nodes, log-odds", table[:, ODDS])
+    state_checks.sums("nodes, log-odds", table[:, [ODDS, ODDS + BOLD]])
     state_checks.within("nodes, losses", table[:, LOSS], -state_checks.ROUNDING * rows, state_checks.LARGEST)
     state_checks.within("nodes, times", table[:, TIME], 0.0, LATEST)
     state_checks.require(not table[:M, TIME].any(), "nodes: a root does not begin at time 0")
     inner: NDArray[np.intp] = np.flatnonzero(table[:, LEFT])
-    leaves = np.delete(table[:, [FEATURE, THRESHOLD, ODDS, STOP, PASS, RAISED]], inner, axis=0)
+    leaves = np.delete(table[:, [FEATURE, THRESHOLD, RAISED, *range(ODDS, TOTAL)]], inner, axis=0)
     state_checks.require(not leaves.any(), "nodes: a leaf is split")
-    expected = np.column_stack([expit(table[inner, ODDS]), np.logaddexp(0.0, table[inner, ODDS])])
-    off = np.abs(table[inner][:, [STOP, PASS]] - expected)
+    odds, stop, passed = table[inner, ODDS:TOTAL].reshape(-1, BOLD).T
     state_checks.require(
-        np.all(off <= state_checks.ROUNDING * (1.0 + expected)), "nodes: probabilities are not the log-odds'"
+        np.all(np.abs(stop - expit(odds)) <= state_checks.ROUNDING)
+        and np.all(np.abs(passed - np.logaddexp(0.0, odds)) <= state_checks.ROUNDING * (1.0 + np.abs(odds))),
+        "nodes: probabilities are not the log-odds'",
     )
     for begin in range(0, used, AT_ONCE):
         check_contents(table[begin : begin + AT_ONCE], n_features)

@@ -8,43 +8,40 @@ from regretless.core.errors import NoBound
 from regretless.theory.bounds.assumptions import check_classes, check_counts, check_nonnegative
 
 
-def mondrian_pruning(n: int, *, n_leaves: int, stop: float = 0.2) -> float:
+def mondrian_pruning(n: int, *, n_leaves: int) -> float:
     r"""The log loss of `MondrianForest` above the mean of one pruning per tree (`amf`, with the prior of this library).
 
-    .. math:: m \ln\frac2\varsigma + (m-1) \ln(2n^2)
+    .. math:: (2m + 1) \ln 2 + (m-1) \ln(2n^2)
 
-    for prunings with m leaves, whose nodes forecast as they do in the tree. The loss of a tree is at most
-    :math:`-\ln\sum_{\mathcal P} \pi(\mathcal P) e^{-L(\mathcal P)}`, because splits divide the prior of a pruning among
-    its refinements. Undo the splits of a tree, the last one first, and join the two parts of a split node as soon as
-    both are leaves of the pruning. A leaf that was split later costs :math:`\ln(1/\varsigma)` once, and the splits
-    above an inner node cost its pruning a factor :math:`\prod_k (1 - 1/(k+1)^2) \ge \frac12`. Joining, m - 1 times,
-    costs :math:`\ln\frac1{1-\varsigma}` if the node was a leaf, and :math:`\ln(2k(k+1))` at the k-th split above an
-    inner node, where :math:`k \le n - 2`; or nothing, if the pruning goes on below the copy. The log loss is convex, so
-    the loss of the mean forecast is at most the mean of the losses.
+    for prunings with m leaves, whose nodes forecast as they do in the tree. Mixing the cautious with the bold forest
+    costs ln 2. The log loss is convex, so the loss of the cautious forest is at most the mean of those of its trees.
+    That of a tree is at most :math:`-\ln\sum_{\mathcal P} \pi(\mathcal P) e^{-L(\mathcal P)}`, because splits divide
+    the prior of a pruning among its refinements, and it remains to bound :math:`\ln(1/\pi(\mathcal P))`. Undo the
+    splits of the tree, the last one first, and join the parts of a split node where both are leaves of the pruning. A
+    leaf of the pruning that was split later costs ln 2 once, and the splits above it while it was an inner node a
+    factor :math:`\prod_k (1 - 1/(k+1)^2) \ge \frac12`. Joining, m - 1 times, costs ln 2 if the node was a leaf, and
+    :math:`\ln(2k(k+1))` at the k-th split above an inner node, where :math:`k \le n - 2`; or nothing, if the pruning
+    goes on below the copy.
 
     **Order.** O(m log n) above the log loss of the best prunings with m leaves.
 
-    **Assumes.** rows of weight 1; 0 < stop <= 1/2; at most as many leaves as rows.
+    **Assumes.** rows of weight 1; at most as many leaves as rows.
 
     >>> round(mondrian_pruning(1000, n_leaves=4), 2)
-    52.74
+    49.76
     """
     check_counts(n_leaves=n_leaves)
     check_nonnegative(n=n)
-    if not 0 < stop <= 0.5:
-        raise NoBound(f"stop is the probability of not splitting a node, in (0, 1/2]; here stop={stop}.")
     if n_leaves > max(n, 1):
         raise NoBound(f"every leaf has a row, so n_leaves is at most n; here n_leaves={n_leaves} and n={n}.")
     joins = (n_leaves - 1) * math.log(2 * n * n) if n_leaves > 1 else 0.0
-    return n_leaves * math.log(2 / stop) + joins
+    return (2 * n_leaves + 1) * math.log(2) + joins
 
 
-def mondrian_constants(
-    n: int, *, n_leaves: int, n_classes: int, dirichlet: float | None = None, stop: float = 0.2
-) -> float:
+def mondrian_constants(n: int, *, n_leaves: int, n_classes: int, dirichlet: float | None = None) -> float:
     r"""The log loss of `MondrianForest` above the best constants in the leaves of one pruning per tree (`amf`).
 
-    .. math:: m \ln\frac2\varsigma + (m-1) \ln(2n^2) + (m-1) \ln\left(1 + \frac n{Ks}\right) + m R(n/m),\quad
+    .. math:: (2m + 1) \ln 2 + (m-1) \ln(2n^2) + (m-1) \ln\left(1 + \frac n{Ks}\right) + m R(n/m),\quad
         R(n) = K\left(\tfrac12 - s\right) \ln\left(\tfrac nK + s\right) + n + Ks - \tfrac K2 \ln 2\pi +
         K \ln\Gamma(s) + \ln\frac{\Gamma(n + Ks)}{\Gamma(Ks)} - n \ln n
 
@@ -63,7 +60,7 @@ def mondrian_constants(
     89.41
     """
     check_classes(n_classes)
-    pruning = mondrian_pruning(n, n_leaves=n_leaves, stop=stop)
+    pruning = mondrian_pruning(n, n_leaves=n_leaves)
     s = 1 / n_classes if dirichlet is None else dirichlet
     if not 0 < s <= 0.5:
         raise NoBound(f"dirichlet must be in (0, 1/2] for the theorem to hold; here dirichlet={s}.")
