@@ -88,7 +88,7 @@ def test_a_run_is_the_library_s_own_game(done: Path) -> None:
     from regretless.evaluate.run.rows_for import rows_for
     from regretless.streams import read
 
-    learner = OnlineLogisticRegression(missing="mean")
+    learner = OnlineLogisticRegression()
     blocks = read(done / "clicks.csv", "click")
     p = np.concatenate([learner.predict_then_learn(rows_for(learner, block.X), block.y) for block in blocks])
     table = pq.read_table(done / "clicks-run" / "forecasts.parquet")
@@ -177,7 +177,7 @@ def test_a_broken_file_is_a_data_error_that_names_line_column_and_value(done: Pa
     for word in ("broken.csv", "line 102", "'age'", "'abc'"):
         assert word in result.stderr
     assert "Traceback" not in result.stderr
-    missing = command("run", "clicks.csv", "--target", "clicks", at=done)
+    missing = command("run", "clicks.csv", "--target", "clicks", "--out", "other", at=done)
     assert missing.returncode == 3
     assert "Did you mean 'click'" in missing.stderr
 
@@ -224,7 +224,7 @@ def test_other_learners_numbers_and_model_files(done: Path) -> None:
     second = json.loads(on.stdout)
     assert second["mean_log_loss"] < json.loads(first.stdout)["mean_log_loss"]
     assert second["total_loss"] == pytest.approx(300 * second["mean_log_loss"])  # of these rows alone
-    words = command("run", "clicks.csv", "--target", "click", "--model", "AIOLI", at=done)
+    words = command("run", "clicks.csv", "--target", "click", "--model", "AIOLI", "--out", "other", at=done)
     assert words.returncode == 3
     assert "'country' has categories" in words.stderr
 
@@ -234,7 +234,9 @@ def test_other_learners_numbers_and_model_files(done: Path) -> None:
     [
         (["nowhere.csv"], "no such file"),
         (["clicks.csv", "--on-bad", "shrug"], "shrug"),
-        (["clicks.csv", "--target", "click", "--model", "Titanic()"], "unknown learner"),
+        (["clicks.csv", "--target", "click", "--out", "fresh", "--model", "Titanic()"], "unknown learner"),
+        (["clicks.csv", "--target", "click", "--out", "fresh", "--model", "no.npz"], "no such model file: 'no.npz'"),
+        (["clicks.csv", "--target", "click", "--out", "fresh", "--drop", "age", "--number", "age"], "declared twice"),
         (["clicks.csv", "--target", "click", "--out", "fresh", "--resume"], "cannot resume"),
     ],
 )
@@ -243,6 +245,7 @@ def test_what_is_refused(done: Path, arguments: list[str], word: str) -> None:
     assert result.returncode in (2, 3)
     assert word in result.stderr
     assert "Traceback" not in result.stderr
+    assert not (done / "fresh").exists()  # a run that fails leaves nothing
 
 
 @pytest.mark.parametrize(
@@ -270,4 +273,4 @@ def test_a_bad_row_of_the_learner_is_set_aside_alone(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     summary: dict[str, Any] = json.loads(result.stdout)
     assert (summary["rows"], summary["bad_rows"]) == (199, 1)
-    assert json.loads((tmp_path / "rows-run" / "quarantine.jsonl").read_text())["row"] == 70
+    assert json.loads((tmp_path / "rows-run" / "quarantine.jsonl").read_text())["line"] == 71

@@ -125,7 +125,7 @@ def test_no_file_is_written_through_a_link(tmp_path):
     out.mkdir()
     for name in names:
         (out / name).symlink_to(victim)
-    done = command("run", tmp_path / "rows.csv", *OPTIONS, "--out", out, "--on-bad", "quarantine")
+    done = command("run", tmp_path / "rows.csv", *OPTIONS, "--out", out, "--on-bad", "quarantine", "--overwrite")
     assert done.exit_code == 0, done.output
     assert victim.read_text() == "mine"
     assert not any((out / name).is_symlink() for name in names)
@@ -134,10 +134,10 @@ def test_no_file_is_written_through_a_link(tmp_path):
     assert done.exit_code == 0, done.output
     assert victim.read_text() == "mine"
     (out / "unfinished").symlink_to(tmp_path)
-    assert command("run", tmp_path / "rows.csv", *OPTIONS, "--out", out).exit_code == 3
+    assert command("run", tmp_path / "rows.csv", *OPTIONS, "--out", out, "--overwrite").exit_code == 3
     (out / "unfinished").unlink()
     (out / "run.lock").symlink_to(victim)
-    assert command("run", tmp_path / "rows.csv", *OPTIONS, "--out", out).exit_code == 3
+    assert command("run", tmp_path / "rows.csv", *OPTIONS, "--out", out, "--overwrite").exit_code == 3
     assert victim.read_text() == "mine"
 
 
@@ -175,7 +175,9 @@ def test_text_of_others_is_shown_and_not_obeyed(tmp_path):
     written = (out / "forecasts.csv").read_text(encoding="utf-8")
     assert '"\'=cmd()"' in written and ',"=cmd()"' not in written
     said = command("predict", out / "model.npz", data)
-    assert said.exit_code == 3  # no --on-bad there, and a column that is no longer a number stops it
+    assert said.exit_code == 3  # a column that is no longer a number stops it
+    said = command("predict", out / "model.npz", data, "--on-bad", "skip")
+    assert said.exit_code == 0 and said.output.count("\n") > 4100
     assert printable_json('"\x9b\U000e0001é"\n') == '"\\u009b\\udb40\\udc01é"\n'
     assert printable("a\tb\nc", keep="\n") == "a\\tb\nc"
 

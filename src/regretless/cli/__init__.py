@@ -13,8 +13,9 @@ except ImportError:  # pragma: no cover - exercised by a test in a subprocess
 from regretless import __version__
 from regretless.cli.doctor import doctor, warmup
 from regretless.cli.figure import figure
+from regretless.cli.predict import predict
 from regretless.cli.race import race
-from regretless.cli.run import predict, run
+from regretless.cli.run import run
 
 app = typer.Typer(
     help="Online learning that is provably almost as good as the best model chosen in hindsight.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 import typer
 
 from regretless.cli.terminal import say
+from regretless.cli.wording import for_command
 
 USAGE, DATA, INTERRUPTED = 2, 3, 4
 
@@ -21,9 +23,12 @@ def clean_errors() -> Iterator[None]:
     """Print data errors in one line, without a traceback, and exit with 3."""
     try:
         yield
+    except BrokenPipeError:  # the reader of a pipe, such as head, has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be flushed
+        raise typer.Exit from None
     except MemoryError as error:
         say(f"error: not enough memory ({str(error) or 'unknown size'}). {TOO_LARGE}", sys.stderr)
         raise typer.Exit(DATA) from error
     except (ValueError, OSError, ImportError) as error:
-        say(f"error: {error}", sys.stderr)
+        say(f"error: {for_command(str(error))}", sys.stderr)
         raise typer.Exit(DATA) from error

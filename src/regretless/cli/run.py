@@ -1,43 +1,39 @@
-"""`regretless run` and `regretless predict`: train on a file, and forecast other rows with the trained model."""
+"""`regretless run`: stream a file through a learner."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import AbstractContextManager, ExitStack
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from regretless.cli.exits import INTERRUPTED, clean_errors
-from regretless.cli.terminal import output, printable, printable_json, say
-from regretless.core.progress import Bar, progress_bar
+from regretless.cli import bars
+from regretless.cli.exits import INTERRUPTED, USAGE, clean_errors
+from regretless.cli.options import (
+    COLUMNS,
+    OUTPUT,
+    Data,
+    Decimal,
+    Encoding,
+    EscapeFormulas,
+    Format,
+    Id,
+    Kind,
+    OnBad,
+    declared,
+    require_file,
+)
+from regretless.cli.terminal import printable, printable_json, say
+from regretless.core.progress import progress_bar
 
-
-class OnBad(StrEnum):
-    """How to handle rows that cannot be learned from."""
-
-    error = "error"
-    skip = "skip"
-    quarantine = "quarantine"
-
-
-class Kind(StrEnum):
-    """The format of forecasts."""
-
-    parquet = "parquet"
-    csv = "csv"
-
-
-FORMULAS = "In CSV, put an apostrophe before text that a spreadsheet would read as a formula."
-FORMAT = "csv, tsv, jsonl, parquet, arrow, svmlight or vw (default: from the file name; csv for standard input)."
+Names = list[str] | None
 
 
 def run(
-    data: Annotated[str, typer.Argument(help="A file, or - for standard input.")],
+    data: Data,
     target: Annotated[str, typer.Option(help="The label column.")] = "label",
     model: Annotated[
         str | None,
@@ -45,42 +41,70 @@ def run(
             help="A learner, 'AIOLI(radius=5)', or a model file to continue from (default: OnlineLogisticRegression)."
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The output folder (default: NAME-run).")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     on_bad: Annotated[OnBad, typer.Option(help="Rows that cannot be learned from: stop, skip, or set aside.")] = (
         OnBad.error
     ),
-    forecasts: Annotated[Kind, typer.Option(help="The format of the forecasts.")] = Kind.parquet,
-    format: Annotated[str | None, typer.Option(help=FORMAT)] = None,
-    weight: Annotated[str | None, typer.Option(help="The column of sample weights.")] = None,
+    format: Format = None,
+    encoding: Encoding = None,
+    decimal: Annotated[
+        Decimal | None, typer.Option(help="The decimal mark in CSV (default: as the column looks).")
+    ] = None,
+    drop: Annotated[Names, typer.Option(help="Columns to leave out: a,b.", rich_help_panel=COLUMNS)] = None,
+    category: Annotated[
+        Names, typer.Option(help="Columns of categories, such as codes of digits.", rich_help_panel=COLUMNS)
+    ] = None,
+    number: Annotated[Names, typer.Option(help="Columns of numbers.", rich_help_panel=COLUMNS)] = None,
+    date: Annotated[Names, typer.Option(help="Columns of dates or times.", rich_help_panel=COLUMNS)] = None,
+    trend: Annotated[
+        Names, typer.Option(help="Columns of dates to use as numbers of days, for a trend.", rich_help_panel=COLUMNS)
+    ] = None,
+    id: Id = None,
+    weight: Annotated[str | None, typer.Option(help="The column of sample weights.", rich_help_panel=COLUMNS)] = None,
     classes: Annotated[str | None, typer.Option(help="All labels, a,b,c, if the first rows may lack some.")] = None,
     bits: Annotated[int, typer.Option(min=1, max=30, help="VW features are hashed into 2^bits columns.")] = 18,
     columns: Annotated[
         int | None, typer.Option(min=1, help="Columns of svmlight text (default: as many as its first rows have).")
     ] = None,
-    checkpoint_every: Annotated[int, typer.Option(min=1, help="Rows between two checkpoints.")] = 100_000,
-    no_hindsight: Annotated[
-        bool, typer.Option("--no-hindsight", help="Do not compute the best model in hindsight: a shorter report.")
+    out: Annotated[
+        Path | None, typer.Option(help="The output folder (default: NAME-run).", rich_help_panel=OUTPUT)
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue an interrupted run.", rich_help_panel=OUTPUT)
     ] = False,
-    escape_formulas: Annotated[bool, typer.Option("--escape-formulas", help=FORMULAS)] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print only the summary, as JSON.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the run in the output folder.", rich_help_panel=OUTPUT)
+    ] = False,
+    forecasts: Annotated[Kind, typer.Option(help="The format of the forecasts.", rich_help_panel=OUTPUT)] = (
+        Kind.parquet
+    ),
+    no_hindsight: Annotated[
+        bool,
+        typer.Option(
+            "--no-hindsight",
+            help="Do not compute the best model in hindsight: a shorter report.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    checkpoint_every: Annotated[
+        int, typer.Option(min=1, help="Rows between two checkpoints.", rich_help_panel=OUTPUT)
+    ] = 100_000,
+    escape_formulas: EscapeFormulas = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print only the summary, as JSON.", rich_help_panel=OUTPUT)
+    ] = False,
 ) -> None:
     """Stream a file through a learner, and write forecasts, the model, its score and a report with plots.
 
     Every row is forecast before its label is used. After Ctrl-C or a crash, --resume continues the run and produces the
-    same files.
+    same files. Options for columns take names separated by commas, and may be repeated.
 
     Example: regretless run clicks.csv --target click
     """
     with clean_errors():
-        from regretless.evaluate.run import report
-        from regretless.evaluate.run.folder import Folder
-        from regretless.evaluate.run.run import DEFAULT, Interrupted, Run, Settings, stopping_at_once
-        from regretless.evaluate.run.summary import entries
+        from regretless.evaluate.run.run import DEFAULT, Settings
 
-        if data != "-" and not Path(data).is_file():
-            raise typer.BadParameter(f"no such file: {data!r}.")
-        named = None if classes is None else tuple(classes.split(","))
+        require_file(data)
+        numbers = "comma" if decimal is Decimal.comma else "number"
         settings = Settings(
             data,
             target,
@@ -88,100 +112,82 @@ def run(
             format,
             on_bad.value,
             weight,
-            named,
+            None if classes is None else tuple(classes.split(",")),
             bits,
             columns,
+            declared(drop=drop, category=category, **{numbers: number}, time=date, trend=trend, id=id),
+            None if decimal is None else decimal.value,
+            encoding,
             checkpoint_every=checkpoint_every,
         )
         path = out or Path(f"{'stdin' if data == '-' else Path(data).name.split('.')[0]}-run")
         if resume and not path.is_dir():
             raise ValueError(f"cannot resume: there is no folder {path}.")
-        try:
-            with stopping_at_once(), Folder(path) as folder:
-                summary = folder.finished() if resume else None
-                if summary is None or (summary.get("data"), summary.get("target")) != (data, target):
-                    going = Run(settings, folder, resume)
-                    with _bar(not json, _lines_about(data, going.reading.format)) as bar:
-                        going.play(partial(_tell, bar))
-                    with progress_bar(not json, None, "collecting forecasts", transient=True) as bar:
-                        going.finish(forecasts is Kind.csv, escape_formulas)
-                        summary = report.write(going, partial(_tell_step, bar), not no_hindsight)
-                    folder.clear()
-        except (Interrupted, KeyboardInterrupt):
-            again = shlex.join([*sys.argv[1:], *([] if resume else ["--resume"])])
-            say(f"interrupted. To continue: regretless {again}", sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
+        finish = {"csv": forecasts is Kind.csv, "escape_formulas": escape_formulas}
+        summary = _carry_out(settings, path, (resume, overwrite), finish, not no_hindsight, quiet=json)
         if json:
             print(printable_json((path / "summary.json").read_text(encoding="utf-8")), end="")
         else:
-            _print_summary(entries(summary), path)
+            _print_summary(summary, path)
 
 
-def predict(
-    model: Annotated[Path, typer.Argument(help="A model file, for example from `regretless run`.", exists=True)],
-    data: Annotated[str, typer.Argument(help="A file, or - for standard input.")],
-    out: Annotated[Path | None, typer.Option(help="Output file, .csv or .parquet (default: print CSV).")] = None,
-    format: Annotated[str | None, typer.Option(help=FORMAT)] = None,
-    bits: Annotated[
-        int | None,
-        typer.Option(min=1, max=30, help="VW features are hashed into 2^bits columns (default: as for the model)."),
-    ] = None,
-    escape_formulas: Annotated[bool, typer.Option("--escape-formulas", help=FORMULAS)] = False,
-) -> None:
-    """Forecast the rows of a file with a model, which is not changed.
+def _carry_out(
+    settings: Any, path: Path, again: tuple[bool, bool], finish: dict[str, bool], hindsight: bool, quiet: bool
+) -> dict[str, Any]:
+    """Run, and write the report; returns the summary. `again`: whether to resume, and whether to overwrite."""
+    from regretless.evaluate.run import report
+    from regretless.evaluate.run.folder import Folder
+    from regretless.evaluate.run.run import Interrupted, Run, stopping_at_once
 
-    Example: regretless predict clicks-run/model.npz tomorrow.csv
-    """
-    with clean_errors():
-        from regretless.core.files import replacing
-        from regretless.evaluate.run.predict import predict_file
-
-        if data != "-" and not Path(data).is_file():
-            raise typer.BadParameter(f"no such file: {data!r}.")
-        if out is not None and out.suffix not in (".csv", ".parquet"):
-            raise typer.BadParameter(f"--out {str(out)!r}: the name must end in .csv or .parquet.")
-        with ExitStack() as stack:
-            bar = stack.enter_context(_bar(out is not None, _lines_about(data, format)))
-            to = output() if out is None else stack.enter_context(replacing(out))
-            csv = out is None or out.suffix == ".csv"
-            rows = predict_file(model, data, to, csv, format, bits, partial(_tell, bar), escape_formulas)
-        if out is not None:
-            say(f"{rows} rows: {out}")
-
-
-def _lines_about(data: str, format: str | None) -> int | None:
-    """The approximate number of lines of a text file, from its first megabyte."""
-    path = Path(data)
-    if data == "-" or format in ("parquet", "arrow") or path.suffix in (".gz", ".bz2", ".xz", ".parquet", ".arrow"):
-        return None
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        some = file.read(1 << 20)
-    return max(1, round(size * some.count(b"\n") / max(len(some), 1)))
+    resume, overwrite = again
+    try:
+        with stopping_at_once(), Folder(path) as folder:
+            summary = folder.finished() if resume else None
+            if summary and (summary.get("data"), summary.get("target")) == (settings.source, settings.target):
+                return summary
+            if not (resume or overwrite) and (there := folder.holds()):
+                _refuse(path, there)
+            try:
+                going = Run(settings, folder, resume)
+                with bars.reading(not quiet, settings.source, going.reading.format) as bar:
+                    going.play(partial(bars.tell, bar))
+            except ValueError:
+                if not resume:
+                    folder.discard()  # the data or the options must be changed: there is nothing to resume
+                raise
+            with progress_bar(not quiet, None, "report: collecting forecasts", transient=True) as bar:
+                going.finish(**finish)
+                summary = report.write(going, partial(bars.tell_step, bar), hindsight)
+            folder.clear()
+            return summary
+    except (Interrupted, KeyboardInterrupt):
+        say(f"interrupted. To continue: {_this_command('--resume')}", sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
 
 
-def _bar(wanted: bool, lines: int | None) -> AbstractContextManager[Bar]:
-    return progress_bar(wanted, lines, "reading (and compiling, once per machine)", transient=True)
+def _refuse(path: Path, there: str) -> None:
+    """Leave an earlier run alone, and name the commands to choose from."""
+    choices = [("start again", "--overwrite")]
+    if "interrupted" in there:
+        choices.insert(0, ("continue it", "--resume"))
+    else:
+        choices.append(("keep it", f"--out {shlex.quote(str(path) + '-2')}"))
+    told = "\n".join(f"  to {what}:  {_this_command(option)}" for what, option in choices)
+    say(f"{path} holds {there}. Choose:\n{told}", sys.stderr)
+    raise typer.Exit(USAGE)
 
 
-def _tell(bar: Bar, now: Any) -> None:
-    """Show the state of a run."""
-    shown = [f"{now.rows:,} rows"]
-    if bar.speed:
-        shown.append(f"{bar.speed:,.0f} rows/s")
-    shown.append(f"loss {now.mean_loss:.4f}")
-    if now.certificate == now.certificate:
-        shown.append(f"certificate {now.certificate:.4g}")
-    bar.update(description="  ".join(shown), completed=now.lines)
+def _this_command(option: str) -> str:
+    """The command line, with another option."""
+    given = [each for each in sys.argv[1:] if each not in ("--resume", "--overwrite")]
+    return f"{shlex.join(['regretless', *given])} {option}"
 
 
-def _tell_step(bar: Bar, what: str, done: int, total: int | None) -> None:
-    """Show a step of the report."""
-    bar.update(description=f"report: {what}", completed=done, total=total)
+def _print_summary(summary: dict[str, Any], folder: Path) -> None:
+    from regretless.evaluate.run.summary import entries
 
-
-def _print_summary(entries: list[tuple[str, str]], folder: Path) -> None:
-    width = max(len(title) for title, _ in entries)
-    for title, value in entries:
+    lines = entries(summary)
+    width = max(len(title) for title, _ in lines)
+    for title, value in lines:
         print(f"{title:<{width}}  {printable(value)}")
     say(f"report: {folder / 'index.html'}")

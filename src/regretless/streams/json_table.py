@@ -68,7 +68,7 @@ class JsonTable(Table):
             return row
         others = [name for name in row if name not in self.wanted and row[name] is not None]
         if self.strict and others:
-            return f"column {others[0]!r} is not in the first {SAMPLE} lines. Declare it in columns=."
+            return f"column {others[0]!r} is not in the first {SAMPLE} lines. Declare it in declare=."
         return {name: value for name, value in row.items() if name in self.wanted}
 
     def guess(self, parts: list[Any]) -> str:

@@ -219,7 +219,7 @@ def _misfit(name: str, kind: str, value: str) -> str:
         return f"column {name!r} has {value}, which is not finite."
     return (
         f"column {name!r} has {value!r}, which is {WORDS[kind]}, unlike most of the column (if it holds categories, "
-        f"pass columns={{{name!r}: 'category', ...}})."
+        f"pass declare={{{name!r}: 'category'}})."
     )
 
 

@@ -21,6 +21,17 @@ from regretless.core.files import replacing, write_text
 from regretless.evaluate.run.lock import Lock
 
 UNFINISHED, DONE = "unfinished", "unfinished.done"
+RESULTS = (
+    "forecasts.parquet",
+    "forecasts.csv",
+    "quarantine.jsonl",
+    "model.npz",
+    "summary.json",
+    "trace.csv",
+    "index.html",
+    "regret.png",
+    "reliability.png",
+)
 ROW_GROUP = 1 << 16
 FORMULA = "^[=+@\\t\\r\\n-]"  # text that spreadsheets may interpret as a formula
 
@@ -33,9 +44,11 @@ class Folder:
         self.unfinished = path / UNFINISHED
         self._forecasts: list[Any] = []
         self._bad: BinaryIO | None = None
+        self._written: set[str] = set()
         self._lock = Lock(path)
 
     def __enter__(self) -> Folder:
+        self._is_new = not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock.take()
         try:
@@ -50,6 +63,13 @@ class Folder:
     def __exit__(self, *error: object) -> None:
         self._close_bad()
         self._lock.release()
+        if self._is_new and not any(self.path.iterdir()):
+            self.path.rmdir()
+
+    def discard(self) -> None:
+        """Remove `unfinished/`: there is nothing to resume."""
+        self._close_bad()
+        self._remove(self.unfinished)
 
     def begin(self, progress: dict[str, Any]) -> None:
         """Start with an empty `unfinished/` and a checkpoint before the first row."""
@@ -82,6 +102,12 @@ class Folder:
             return None
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return found
+
+    def holds(self) -> str:
+        """What is there of an earlier run: "an interrupted run", "a finished run" or ""."""
+        if (self.unfinished / "run.json").exists():
+            return "an interrupted run"
+        return "a finished run" if (self.path / "summary.json").exists() else ""
 
     # ------------------------------------------------------------------ during the run
 
@@ -140,6 +166,7 @@ class Folder:
 
     def new_file(self, name: str) -> AbstractContextManager[BinaryIO]:
         """Open a file of the report for writing; it appears when it is complete."""
+        self._written.add(name)
         return replacing(self.path / name, self.unfinished)
 
     def finish(self, number: int, columns: list[str], csv: bool, keep_bad: bool, escape_formulas: bool = False) -> None:
@@ -162,7 +189,9 @@ class Folder:
             shutil.copyfileobj(model, end)
 
     def clear(self) -> None:
-        """Remove `unfinished/`: the run is complete."""
+        """Remove `unfinished/`, and results of an earlier run that this one does not have: the run is complete."""
+        for name in set(RESULTS) - self._written:
+            (self.path / name).unlink(missing_ok=True)
         os.rename(self.unfinished, self.path / DONE)
         shutil.rmtree(self.path / DONE)
 

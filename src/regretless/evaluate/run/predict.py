@@ -3,79 +3,132 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_regressor
 
+from regretless.core.errors import BadRow
 from regretless.core.persist import load
 from regretless.evaluate.run.folder import without_formulas, writer
-from regretless.evaluate.run.rows_for import rows_for
+from regretless.evaluate.run.rows_for import part_of, refusal, rows_for
 from regretless.evaluate.run.run import Progress
-from regretless.streams import read
+from regretless.evaluate.run.tables import id_columns
+from regretless.streams import BadLine, Block, read
 from regretless.streams.sources import format_of
+
+
+class Request(NamedTuple):
+    """What to forecast."""
+
+    data: str
+    format: str | None
+    encoding: str | None  # None: that of the file that the model has learned
+    bits: int | None  # None: those of the VW text that the model has learned
+    ids: list[str]  # columns to copy
+    on_bad: str
 
 
 def predict_file(
     model: Path,
-    data: str,
+    request: Request,
     to: Any,
     csv: bool,
-    format: str | None,
-    bits: int | None,
+    escape_formulas: bool,
     tell: Callable[[Progress], None],
-    escape_formulas: bool = False,
-) -> int:
-    """Write a forecast for every row to an open file, as CSV or Parquet; returns the number of rows.
+    bad: Any = None,
+) -> tuple[int, int]:
+    """Write a forecast for every row to an open file, as CSV or Parquet; returns the numbers of rows and of bad rows.
 
-    `bits` are by default those of the VW text that the model has learned.
+    Bad rows are written to the open file `bad`, as JSON lines.
     """
-    learner = load(model)
-    bits = min(30, max(1, (int(learner.n_features_in_) - 1).bit_length())) if bits is None else bits
-    reading = read(data, None, format=format, columns=_columns(model, learner, data, format), bits=bits)
-    rows, writing = 0, None
+    learner, about = load(model), _summary(model)
+    rows = skipped = 0
+    writing = None
+
+    def hear(line: BadLine) -> None:
+        nonlocal skipped
+        skipped += 1
+        if bad is not None:
+            bad.write(json.dumps(line._asdict(), ensure_ascii=False).encode("utf-8", errors="backslashreplace") + b"\n")
+
     try:
-        for block in reading:
-            table = _forecasts(learner, rows_for(learner, block.X), block.first)
-            writing = writing or writer(to, table.schema, csv)
-            writing.write_table(without_formulas(table) if csv and escape_formulas else table)
-            rows = block.first + len(table)
+        for block in _read(request, learner, about, hear):
+            for table in _tables(learner, block._replace(X=rows_for(learner, block.X)), request, hear):
+                writing = writing or writer(to, table.schema, csv)
+                writing.write_table(without_formulas(table) if csv and escape_formulas else table)
+                rows += len(table)
             tell(Progress(rows, block.lines, float("nan"), float("nan")))
     finally:
         if writing is not None:
             writing.close()
-    return rows
+    return rows, skipped
 
 
-def _columns(model: Path, learner: Any, data: str, format: str | None) -> Any:
-    """The kinds of the columns: from the summary of the model's run, else from the model itself."""
+def _summary(model: Path) -> dict[str, Any]:
+    """The summary of the model's run, if it is beside the model."""
     beside = model.parent / "summary.json"
-    if beside.exists():
-        told = json.loads(beside.read_text(encoding="utf-8")).get("columns")
-        if isinstance(told, dict) or format_of(data, format) != "vw":
-            return told
-        return None
+    found: dict[str, Any] = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
+    return found
+
+
+def _read(request: Request, learner: Any, about: dict[str, Any], hear: Callable[[BadLine], None]) -> Any:
+    bits = request.bits
+    return read(
+        request.data,
+        None,
+        format=request.format,
+        on_bad=request.on_bad,  # type: ignore[arg-type]
+        on_bad_line=hear,
+        columns=_columns(about, learner, request),
+        declare=dict.fromkeys(request.ids, "id"),
+        encoding=request.encoding or about.get("encoding"),
+        bits=min(30, max(1, (int(learner.n_features_in_) - 1).bit_length())) if bits is None else bits,
+    )
+
+
+def _columns(about: dict[str, Any], learner: Any, request: Request) -> Any:
+    """The kinds of the columns: from the summary of the model's run, else from the model itself."""
+    if about:
+        told = about.get("columns")
+        return told if isinstance(told, dict) or format_of(request.data, request.format) != "vw" else None
     names = getattr(learner, "feature_names_in_", None)
     if names is None:
         return None
     # a column without learned values is ignored by the model, text or numbers
     known = getattr(learner, "column_kinds_", ["number"] * len(names))
-    kinds = [kind if kind == "number" else "category" for kind in known]
+    kinds = [{"number": "number", "date": "time", "time": "time"}.get(kind, "category") for kind in known]
     return dict(zip(map(str, names), kinds, strict=True))
 
 
-def _forecasts(learner: Any, X: Any, first: int) -> Any:
+def _tables(learner: Any, block: Block, request: Request, hear: Callable[[BadLine], None]) -> Iterator[Any]:
+    """The forecasts of a block. If the learner refuses some row, those of its halves, which isolates it."""
+    n = len(block.places)
+    try:
+        yield _forecasts(learner, block)
+    except BadRow as error:
+        if n > 1:
+            for some in (slice(0, n // 2), slice(n // 2, n)):
+                yield from _tables(learner, part_of(block, some), request, hear)
+        elif request.on_bad == "error":
+            raise refusal(block, request.data, error) from None
+        else:
+            hear(BadLine(int(block.places[0]), "", str(error)))
+
+
+def _forecasts(learner: Any, block: Block) -> Any:
     import pyarrow as pa
 
-    n = int(X.shape[0])
-    columns: dict[str, Any] = {"row": np.arange(first, first + n)}
+    columns: dict[str, Any] = {"row": block.places}
+    if block.ids is not None:
+        columns |= dict(zip(id_columns(block.ids.column_names), block.ids.columns, strict=True))
     if is_regressor(learner):
-        return pa.table(columns | {"forecast": learner.predict(X)})
+        return pa.table(columns | {"forecast": learner.predict(block.X)})
     if not hasattr(learner, "predict_proba"):
-        return pa.table(columns | {"forecast": pa.array(learner.predict(X).tolist())})
-    p = learner.predict_proba(X)
-    columns["forecast"] = pa.array(learner.classes_[p.argmax(axis=1)].tolist())
+        return pa.table(columns | {"forecast": pa.array(learner.predict(block.X).tolist())})
+    p = learner.predict_proba(block.X)
+    columns["forecast"] = pa.array(np.asarray(learner.classes_)[p.argmax(axis=1)].tolist())
     columns |= {f"p_{label}": p[:, k] for k, label in enumerate(learner.classes_.tolist())}
     return pa.table(columns)

@@ -9,6 +9,8 @@ from scipy import sparse
 
 from regretless.core.calendar import CALENDAR, calendar_features
 from regretless.core.errors import BadRow
+from regretless.evaluate.players import take
+from regretless.streams import Block
 
 LARGEST = 50_000_000  # most numbers of a sparse block that is made dense
 
@@ -58,6 +60,25 @@ def _with_calendar(X: Any) -> Any:
         else:
             columns[name] = X[name]
     return pa.table(columns)
+
+
+def part_of(block: Block, some: slice) -> Block:
+    """Some rows of a block."""
+    y, weight, ids = block.y, block.weight, block.ids
+    return Block(
+        take(block.X, some),
+        None if y is None else y[some],
+        None if weight is None else weight[some],
+        block.first + some.start,
+        block.lines,
+        block.places[some],
+        None if ids is None else take(ids, some),
+    )
+
+
+def refusal(block: Block, source: str, error: BadRow) -> BadRow:
+    """The error of a learner about the only row of a block, with its place in the file."""
+    return BadRow(f"{source}, line {block.places[0]}: {str(error).removeprefix('row 0, ')}")
 
 
 def labels_for(learner: Any, y: Any) -> Any:

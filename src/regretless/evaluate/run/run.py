@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -13,15 +13,15 @@ from typing import Any
 from regretless.core.errors import BadRow
 from regretless.core.persist import load
 from regretless.evaluate.match import Match
-from regretless.evaluate.players import number_of_rows, take
+from regretless.evaluate.players import number_of_rows
 from regretless.evaluate.recipe import learner_of
 from regretless.evaluate.run.folder import Folder
-from regretless.evaluate.run.rows_for import labels_for, rows_for
+from regretless.evaluate.run.rows_for import labels_for, part_of, refusal, rows_for
 from regretless.evaluate.run.tables import as_table, columns_of
-from regretless.streams import BadLine, Reading, read
+from regretless.streams import BadLine, Block, Reading, read
 from regretless.streams.witness import Seen, Witness
 
-DEFAULT = 'OnlineLogisticRegression(missing="mean")'
+DEFAULT = "OnlineLogisticRegression"
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,9 @@ class Settings:
     classes: tuple[str, ...] | None = None
     bits: int = 18
     columns: int | None = None  # of svmlight text; None: those of its first rows
+    declare: dict[str, str] = field(default_factory=dict)  # kinds of columns by name, as in `read`
+    decimal: str | None = None
+    encoding: str | None = None
     rows_at_once: int = 4096
     checkpoint_every: int = 100_000
 
@@ -72,10 +75,11 @@ class Run:
             )
         if found is None:
             self.match = Match(self._new_learner())
-            self.folder.begin(self._progress())
         else:
             self._go_on(found)
         self.reading = self.read(self._rows, self._hear_of_bad_line, self._witness)
+        if found is None:
+            self.folder.begin(self._progress())
 
     @property
     def learner(self) -> Any:
@@ -95,6 +99,9 @@ class Run:
             on_bad=settings.on_bad,  # type: ignore[arg-type]
             on_bad_line=tell,
             weight=settings.weight,
+            declare=settings.declare,
+            decimal=settings.decimal,
+            encoding=settings.encoding,
             skip=skip,
             columns=settings.columns,
             bits=settings.bits,
@@ -108,6 +115,8 @@ class Run:
 
     def _new_learner(self) -> Any:
         text = self.settings.model
+        if Path(text).suffix == ".npz" and not Path(text).is_file():
+            raise ValueError(f"no such model file: {text!r}.")
         return load(text) if Path(text).is_file() else learner_of(text)
 
     def _go_on(self, found: dict[str, Any]) -> None:
@@ -151,7 +160,7 @@ class Run:
                 self._columns = self.reading.columns
                 match = self.match
                 X, y = rows_for(match.learner, block.X), labels_for(match.learner, block.y)
-                self._learn(match, X, y, block.weight, block.first)
+                self._learn(match, block._replace(X=X, y=y))
                 self._rows, self._lines = block.first + number_of_rows(block.X), block.lines
                 certificate = match.checkpoints[-1].certificate if match.checkpoints else float("nan")
                 tell(Progress(self._rows, self._lines, match.mean_loss, certificate))
@@ -164,23 +173,23 @@ class Run:
             raise BadRow(f"{self.settings.source} has no row to learn from ({self.bad_count} bad rows).")
         self._write_checkpoint()
 
-    def _learn(self, match: Match, X: Any, y: Any, weight: Any, first: int) -> None:
-        """Learn rows. If one is bad and bad rows are skipped, learn the two halves, which isolates it."""
-        n = number_of_rows(X)
-        match.player.declared = self._declared(y)
+    def _learn(self, match: Match, block: Block) -> None:
+        """Learn rows. If one is bad, learn the two halves, which isolates it."""
+        n = number_of_rows(block.X)
+        match.player.declared = self._declared(block.y)
         try:
-            forecasts, targets = match.feed(X, y, weight)
+            forecasts, targets = match.feed(block.X, block.y, block.weight)
         except BadRow as error:
-            if self.settings.on_bad == "error":
-                raise BadRow(f"rows {first} to {first + n - 1} of {self.settings.source}: {error}") from None
-            if n == 1:
+            if n > 1:
+                for some in (slice(0, n // 2), slice(n // 2, n)):
+                    self._learn(match, part_of(block, some))
+            elif self.settings.on_bad == "error":
+                raise refusal(block, self.settings.source, error) from None
+            else:
                 self.bad_of_learner += 1
-                self._set_aside({"row": first, "why": str(error)})
-                return
-            for some in (slice(0, n // 2), slice(n // 2, n)):
-                self._learn(match, take(X, some), y[some], None if weight is None else weight[some], first + some.start)
+                self._set_aside({"line": int(block.places[0]), "why": str(error)})
             return
-        self.folder.add_forecasts(as_table(match, first, forecasts, targets, y))
+        self.folder.add_forecasts(as_table(match, block, forecasts, targets))
 
     def _declared(self, y: Any) -> Any:
         """The declared classes, converted to the type of the labels."""
@@ -229,7 +238,8 @@ class Run:
     def finish(self, csv: bool, escape_formulas: bool = False) -> None:
         """Write forecasts, quarantined rows and the model, one file each."""
         keep_bad = self.settings.on_bad == "quarantine"
-        self.folder.finish(self._number, columns_of(self.match), csv, keep_bad, escape_formulas)
+        ids = [name for name, kind in self.settings.declare.items() if kind == "id"]
+        self.folder.finish(self._number, columns_of(self.match, ids), csv, keep_bad, escape_formulas)
 
 
 def size_of(source: str) -> int | None:

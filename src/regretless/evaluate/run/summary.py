@@ -45,6 +45,8 @@ def summary_of(run: Run, trace: Trace, regret: Interval | None, why: str) -> dic
         "columns": run.columns,
         "format": run.reading.format,
     }
+    if run.settings.encoding is not None:
+        document["encoding"] = run.settings.encoding
     if trace.classes is not None:
         document["classes"] = trace.classes.tolist()
     if trace.kind == "numbers":

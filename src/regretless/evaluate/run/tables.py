@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,21 +12,30 @@ from regretless.core.types import Array
 from regretless.evaluate.match import Match
 from regretless.evaluate.players import margin_as_scores
 from regretless.evaluate.trace import Checkpoint, Trace
+from regretless.streams import Block
 
 
-def columns_of(match: Match) -> list[str]:
+def columns_of(match: Match, ids: Sequence[str]) -> list[str]:
     """The columns of the forecasts of a run, once all classes are known."""
+    before = ["row", *id_columns(ids)]
     if match.kind == "numbers":
-        return ["row", "target", "forecast", "loss"]
-    prefix, before = ("p_", ["loss"]) if match.kind == "probabilities" else ("score_", [])
-    return ["row", "label", "forecast", *before, *(f"{prefix}{label}" for label in match.learner.classes_.tolist())]
+        return [*before, "target", "forecast", "loss"]
+    prefix, loss = ("p_", ["loss"]) if match.kind == "probabilities" else ("score_", [])
+    return [*before, "label", "forecast", *loss, *(f"{prefix}{label}" for label in match.learner.classes_.tolist())]
 
 
-def as_table(match: Match, first: int, forecasts: Array, targets: Array, y: Any) -> Any:
-    """The table of forecasts of a block."""
+def id_columns(ids: Sequence[str]) -> list[str]:
+    """The names of identifiers beside forecasts, which have columns of their own."""
+    taken = ("row", "label", "target", "forecast", "loss")
+    return [f"id_{name}" if name in taken or name.startswith(("p_", "score_")) else name for name in ids]
+
+
+def as_table(match: Match, block: Block, forecasts: Array, targets: Array) -> Any:
+    """The table of forecasts of a block. A row is named by its line in the file."""
     import pyarrow as pa
 
-    columns: list[Any] = [np.arange(first, first + len(y)), pa.array(y.tolist())]
+    ids = () if block.ids is None else block.ids.column_names
+    columns: list[Any] = [block.places, *(block.ids[name] for name in ids), pa.array(np.asarray(block.y).tolist())]
     if match.kind == "numbers":
         columns += [forecasts, (forecasts - targets.reshape(-1)) ** 2]
     else:
@@ -35,7 +44,8 @@ def as_table(match: Match, first: int, forecasts: Array, targets: Array, y: Any)
         if match.kind == "probabilities":
             columns.append(-np.log(np.maximum((values * targets).sum(axis=1), 1e-300)))
         columns += list(values.T)
-    return pa.table([pa.array(column) for column in columns], names=columns_of(match))
+    plain = [column if hasattr(column, "chunks") else pa.array(column) for column in columns]
+    return pa.table(plain, names=columns_of(match, ids))
 
 
 def lines_of(trace: Trace) -> Iterator[list[Any]]:

@@ -1,0 +1,71 @@
+"""Options that `run` and `predict` share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class OnBad(StrEnum):
+    """How to handle rows that cannot be read."""
+
+    error = "error"
+    skip = "skip"
+    quarantine = "quarantine"
+
+
+class Kind(StrEnum):
+    """The format of forecasts."""
+
+    parquet = "parquet"
+    csv = "csv"
+
+
+class Decimal(StrEnum):
+    """The decimal mark."""
+
+    point = "."
+    comma = ","
+
+
+COLUMNS, OUTPUT = "Columns", "Output"
+FORMATS = "csv, tsv, jsonl, parquet, arrow, svmlight or vw (default: from the file name; csv for standard input)."
+FORMULAS = "In CSV, put an apostrophe before text that a spreadsheet would read as a formula."
+
+Data = Annotated[str, typer.Argument(help="A file, or - for standard input.")]
+Format = Annotated[str | None, typer.Option(help=FORMATS)]
+Encoding = Annotated[str | None, typer.Option(help="The encoding of text, such as latin-1 (default: UTF-8).")]
+Id = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns to copy to the forecasts, such as order numbers.", rich_help_panel=COLUMNS),
+]
+EscapeFormulas = Annotated[bool, typer.Option("--escape-formulas", help=FORMULAS, rich_help_panel=OUTPUT)]
+
+
+def names(given: list[str] | None) -> list[str]:
+    """Names of columns, from `--drop a,b --drop c`."""
+    return [name.strip() for text in given or [] for name in text.split(",") if name.strip()]
+
+
+def declared(**by_kind: list[str] | None) -> dict[str, str]:
+    """Kinds of columns by name; an error if a column is declared twice.
+
+    >>> declared(category=["zip,code"], drop=["name"])
+    {'zip': 'category', 'code': 'category', 'name': 'drop'}
+    """
+    found: dict[str, str] = {}
+    for kind, given in by_kind.items():
+        for name in names(given):
+            if name in found:
+                raise typer.BadParameter(f"column {name!r} is declared twice: as {found[name]} and as {kind}.")
+            found[name] = kind
+    return found
+
+
+def require_file(data: str) -> None:
+    """A usage error if there is no such file."""
+    if data != "-" and not Path(data).is_file():
+        raise typer.BadParameter(f"no such file: {data!r}.")

@@ -1,0 +1,60 @@
+"""`regretless predict`: forecast the rows of a file with a model."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regretless.cli import bars
+from regretless.cli.exits import clean_errors
+from regretless.cli.options import Data, Encoding, EscapeFormulas, Format, Id, OnBad, names, require_file
+from regretless.cli.terminal import output, say
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model file, for example from `regretless run`.", exists=True)],
+    data: Data,
+    out: Annotated[Path | None, typer.Option(help="Output file, .csv or .parquet (default: print CSV).")] = None,
+    on_bad: Annotated[
+        OnBad, typer.Option(help="Rows that cannot be read: stop, skip, or write to OUT-bad.jsonl.")
+    ] = OnBad.error,
+    id: Id = None,
+    format: Format = None,
+    encoding: Encoding = None,
+    bits: Annotated[
+        int | None,
+        typer.Option(min=1, max=30, help="VW features are hashed into 2^bits columns (default: as for the model)."),
+    ] = None,
+    escape_formulas: EscapeFormulas = False,
+) -> None:
+    """Forecast the rows of a file with a model, which is not changed.
+
+    Example: regretless predict clicks-run/model.npz tomorrow.csv
+    """
+    with clean_errors():
+        from regretless.core.files import replacing
+        from regretless.evaluate.run.predict import Request, predict_file
+
+        require_file(data)
+        if out is not None and out.suffix not in (".csv", ".parquet"):
+            raise typer.BadParameter(f"--out {str(out)!r}: the name must end in .csv or .parquet.")
+        if on_bad is OnBad.quarantine and out is None:
+            raise typer.BadParameter("--on-bad quarantine needs --out: bad rows are written beside it.")
+        request = Request(data, format, encoding, bits, names(id), on_bad.value)
+        with ExitStack() as stack:
+            bar = stack.enter_context(bars.reading(out is not None, data, format))
+            to = output() if out is None else stack.enter_context(replacing(out))
+            bad = None
+            if on_bad is OnBad.quarantine and out is not None:
+                bad = stack.enter_context(replacing(out.with_name(f"{out.stem}-bad.jsonl")))
+            csv = out is None or out.suffix == ".csv"
+            rows, skipped = predict_file(model, request, to, csv, escape_formulas, partial(bars.tell, bar), bad)
+        if skipped:
+            say(f"{skipped} bad rows were skipped.", sys.stderr)
+        if out is not None:
+            say(f"{rows} rows: {out}")
