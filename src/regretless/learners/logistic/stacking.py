@@ -100,15 +100,15 @@ def learn(P: Array, w: Array, features: Array, z: Array, y: Array, weight: float
 def step_length(z: Array, h: Array, y: Array, weight: float, moved: Array, p: Array) -> float:
     """The s in [0, weight] at which the slope of the loss at z + s h plus s^2 c/2, c = (y - p).h, is 0.
 
-    `moved` becomes z + s h and p its softmax; at the start p is that of z. Newton's method, with bisection where it
-    leaves the interval.
+    `moved` becomes z + s h and p its softmax; at the start p is that of z. Newton's method, with bisection where a step
+    leaves the interval or is not half as long as the one before: the slope is flat far from the root, on both sides.
     """
     K = z.size
     square = target = 0.0
     for k in range(K):
         square += (y[k] - p[k]) * h[k]
         target += y[k] * h[k]
-    low, high, s = 0.0, weight, weight
+    low, high, s, last = 0.0, weight, weight, 2.0 * weight
     for _ in range(MOST_STEPS):
         for k in range(K):
             moved[k] = z[k] + s * h[k]
@@ -124,11 +124,11 @@ def step_length(z: Array, h: Array, y: Array, weight: float, moved: Array, p: Ar
         else:
             low = s
         after = s - slope / bend if bend > 0.0 else s
-        if not low <= after <= high:
+        if not low <= after <= high or abs(after - s) > 0.5 * last:
             after = 0.5 * (low + high)
-        close = abs(after - s) <= CLOSE * weight
+        last = abs(after - s)
         s = after
-        if close:
+        if last <= CLOSE * weight:
             break
     for k in range(K):
         moved[k] = z[k] + s * h[k]
