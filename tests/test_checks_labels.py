@@ -241,6 +241,7 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
     "method": ("langevin", "auto"),
     "steps": (30, 50),
     "interaction_bits": (18, 12),
+    "effort": ("medium", "low"),
     "prior": ([0.3, 0.7], [0.6, 0.4]),
 }
 

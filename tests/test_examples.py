@@ -43,7 +43,7 @@ def test_click_stream(tmp_path, monkeypatch, capsys):
     )  # the base rate's is 0.65, and 0.53 that of who knows the truth and all ages
     # a file of one's own, as a real process
     path = tmp_path / "mine.csv"
-    path.write_text("a,bought\n" + "1,no\n2,yes\n" * 20 + "none,no\n")
+    path.write_text("a,bought\n" + "1,no\n2,yes\n" * 20 + "nothing,no\n")
     done = subprocess.run(
         [sys.executable, EXAMPLES / "click_stream.py", path, "bought"], capture_output=True, text=True, timeout=300
     )

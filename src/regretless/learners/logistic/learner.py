@@ -36,6 +36,11 @@ class Recent:
     def __reduce__(self) -> tuple[type[Recent], tuple[()]]:
         return type(self), ()
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Recent)
+
+    __hash__ = None  # type: ignore[assignment]
+
 
 class GrowingClassifier(OnlineClassifier):
     """A classifier whose state gets columns and classes at the rows in which they appear."""
