@@ -3,9 +3,9 @@
     python -m benchmarks.sketch
     python -m benchmarks.sketch --quick
 
-Streams: clicks and bags of words (benchmarks/clicks.py), words of topics, a9a, and MNIST (odd digits against even ones;
-all ten). The member's certainty and variance were chosen on the first 10,000 rows of MNIST and on other seeds of the
-drawn streams.
+Streams: clicks and bags of words (benchmarks/clicks.py), words of topics, scikit-learn's digits, a9a, and MNIST (odd
+digits against even ones; all ten). The members' certainties and variances were chosen with two classes, on digits, on
+the first 10,000 rows of MNIST and on other seeds of the drawn streams.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
+from sklearn.datasets import load_digits
 
 from benchmarks.clicks import BLOCK, fields, words
 from regretless import OnlineLogisticRegression
@@ -54,6 +55,8 @@ def streams(part: int) -> Iterator[tuple[str, Any, Any]]:
     yield "words", said.X, said.y
     yield "words of 10 topics", *topics(20_000 // part, seed=1)
     yield "words of 40 topics", *topics(20_000 // part, n_topics=40, seed=1)
+    X, y = load_digits(return_X_y=True)
+    yield "digits, ten classes", sparse.csr_array(X), y
     for name, n in (("a9a", 30_000), ("mnist", 20_000)):
         data = load_dataset(name)
         X, y = sparse.csr_array(data.X)[: n // part], np.asarray(data.y)[: n // part]

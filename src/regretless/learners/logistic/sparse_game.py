@@ -16,7 +16,7 @@ from regretless.core.jit import kernel
 from regretless.core.prefetch import prefetch
 from regretless.core.tally import ROWS
 from regretless.core.types import Array
-from regretless.learners.logistic.hashing import EMPTY, Buckets, Ids, Index, bucket_of
+from regretless.learners.logistic.hashing import EMPTY, Buckets, Ids, Index, bucket_of, slots_of
 from regretless.learners.logistic.mixing import MixtureState, blend, mix
 from regretless.learners.logistic.sparse_members import (
     N,
@@ -200,10 +200,7 @@ def forecast(
     s = SparseState(*state)
     n, K = out.shape
     indptr, columns, data = rows
-    slots = np.empty(columns.size, np.int64)
-    for i in range(columns.size):
-        slots[i] = known[0][bucket_of(known[0], known[1], columns[i])]
-    entries = indptr, slots, data
+    entries = indptr, slots_of(known[0], known[1], indptr, columns), data
     members, C = s.log_weight.size, s.table.shape[1]
     logits = np.empty((members, n, K))
     row, sketch = new_row(longest(entries[0]), C), sketch_in(s)
