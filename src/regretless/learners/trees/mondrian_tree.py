@@ -22,8 +22,9 @@ The *cautious* one is the same before and after the split, so that it has a guar
   and v keeps at least half of it for ever;
 - the first loss of the new leaf is that of the copy's subtree, which is what the tree said about this row.
 
-The *bold* one follows the program of the AMF paper's authors: every inner node has the prior probability 1/2 of stopping, also a
-new one, and the first row of a leaf costs the leaf nothing. Trees are then deeper, and their mean is often better.
+The *bold* one follows the program of the AMF paper's authors: every inner node has the prior probability 1/2 of
+stopping, also a new one, and the first row of a leaf costs the leaf nothing. Trees are then deeper, and their mean is
+often better.
 """
 
 from __future__ import annotations
