@@ -22,8 +22,9 @@ The *cautious* one is the same before and after the split, so that it has a guar
   and v keeps at least half of it for ever;
 - the first loss of the new leaf is that of the copy's subtree, which is what the tree said about this row.
 
-The *bold* one is that of the AMF paper's program: every inner node has the prior probability 1/2 of stopping, also a
-new one, and the first row of a leaf costs the leaf nothing. Trees are then deeper, and their mean is often better.
+The *bold* one follows the program of the AMF paper's authors: every inner node has the prior probability 1/2 of
+stopping, also a new one, and the first row of a leaf costs the leaf nothing. Trees are then deeper, and their mean is
+often better.
 """
 
 from __future__ import annotations
@@ -252,7 +253,7 @@ def probabilities(odds: float) -> tuple[float, float]:
         return 0.0, 0.0
     e = math.exp(-abs(odds))
     stop = 1.0 / (1.0 + e) if odds >= 0.0 else e / (1.0 + e)
-    return stop, max(odds, 0.0) + math.log1p(e)
+    return stop, max(odds, 0.0) + math.log(1.0 + e)  # faster than log1p; only the absolute error matters
 
 
 @inlined_kernel
@@ -262,7 +263,7 @@ def set_odds(table: Array, i: int, at: int, odds: float) -> None:
     table[i, at + 1], table[i, at + 2] = probabilities(odds)
 
 
-@kernel
+@inlined_kernel
 def log_likelihood(nodes: Array, v: int, y: Array, label: int, s: float) -> float:
     """ln g of a node for weight 1."""
     K = y.size
@@ -339,7 +340,7 @@ def split(nodes: Array, v: int, used: int, cut: tuple[int, float, bool], time: f
     return leaf
 
 
-@kernel
+@inlined_kernel
 def count(nodes: Array, v: int, x: Array, y: Array, label: int, weight: float) -> None:
     """Add a row to the class weights and to the box of a node."""
     nodes[v, TOTAL] += weight

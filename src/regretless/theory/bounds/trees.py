@@ -57,7 +57,7 @@ def mondrian_constants(n: int, *, n_leaves: int, n_classes: int, dirichlet: floa
     **Assumes.** rows of weight 1; one label per row; 0 < s <= 1/2 (None: 1/K); otherwise as `mondrian_pruning`.
 
     >>> round(mondrian_constants(1000, n_leaves=4, n_classes=2), 2)
-    89.41
+    86.44
     """
     check_classes(n_classes)
     pruning = mondrian_pruning(n, n_leaves=n_leaves)
