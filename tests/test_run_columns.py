@@ -147,3 +147,24 @@ def test_a_reader_that_has_read_enough_is_no_error(done):
     process.stdout.close()
     assert process.stderr.read() == ""
     assert process.wait(300) == 0
+
+
+def test_columns_that_look_like_identifiers_are_named(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [f"{t},{t * t},A{t},w{t % 5},{x:.3f},{int(x > 0)}\n" for t, x in enumerate(rng.normal(size=80))]
+    (tmp_path / "rows.csv").write_text("n,square,order,word,x,y\n" + "".join(lines))
+    options = ["--target", "y", "--no-hindsight"]
+    hinted = command("run", tmp_path / "rows.csv", *options, "--out", tmp_path / "a")
+    assert hinted.exit_code == 0, hinted.output
+    assert "n, order: if so, leave them out with --drop" in hinted.output
+    assert json.loads((tmp_path / "a" / "summary.json").read_text())["identifiers"] == ["n", "order"]
+    quiet = command("run", tmp_path / "rows.csv", *options, "--out", tmp_path / "b", "--id", "order", "--drop", "n")
+    assert "identifiers" not in quiet.output
+
+
+def test_the_report_names_columns_with_pooled_categories(tmp_path):
+    lines = [f"{'abcdef'[t % 6]},w{t % 2},{t % 2}\n" for t in range(60)]
+    (tmp_path / "rows.csv").write_text("letter,word,y\n" + "".join(lines))
+    model = ["--model", "OnlineLogisticRegression(max_categories=2)", "--no-hindsight", "--out", tmp_path / "out"]
+    assert command("run", tmp_path / "rows.csv", "--target", "y", *model).exit_code == 0
+    assert "(by column: letter 4)" in (tmp_path / "out" / "index.html").read_text()

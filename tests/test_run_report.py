@@ -7,17 +7,23 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow")
 testing = pytest.importorskip("typer.testing")
+
+import pyarrow.parquet as pq  # noqa: E402
+from sklearn import metrics  # noqa: E402
 
 from regretless.cli import app  # noqa: E402
 from regretless.evaluate.run import hindsight, report  # noqa: E402
+from regretless.evaluate.run.decision import costs_of, decision_of  # noqa: E402
 from regretless.evaluate.run.folder import Folder  # noqa: E402
 from regretless.evaluate.run.run import Run, Settings  # noqa: E402
+from regretless.evaluate.run.scores import BINS, scores_of  # noqa: E402
 
 
 def command(*arguments: object, given: str | None = None):
@@ -63,7 +69,7 @@ def test_the_report_tells_how_far_it_is(tmp_path):
         run.finish(csv=False)
         report.write(run, lambda *given: told.append(given))
     steps = [what for what, _, _ in told]
-    assert list(dict.fromkeys(steps)) == ["reading the rows again", "best model in hindsight", "drawing"]
+    assert list(dict.fromkeys(steps)) == ["reading the rows again", "best model in hindsight", "scores", "drawing"]
     done = [(done, total) for what, done, total in told if what == "best model in hindsight"]
     assert done == sorted(done) and done[-1][0] == done[-1][1] and len(done) == len(run.match.checkpoints)
 
@@ -102,3 +108,115 @@ def test_dates_are_learned_by_the_calendar(tmp_path):
         assert json.loads(done.output)["error_rate"] < 0.1
         said = command("predict", tmp_path / model[:5] / "model.npz", tmp_path / "rows.csv")
         assert said.exit_code == 0, said.output
+
+
+def forecasts(n: int, labels: list[str], seed: int = 0):
+    """A match that has only what scores need, and a table of random forecasts in two parts."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(len(labels)), size=n)
+    y = np.array([rng.choice(len(labels), p=row) for row in p])
+    columns = {"label": np.array(labels)[y].tolist(), "loss": -np.log(p[np.arange(n), y])}
+    table = pa.table(columns | {f"p_{label}": p[:, k] for k, label in enumerate(labels)})
+    match = SimpleNamespace(kind="probabilities", rows=n, learner=SimpleNamespace(classes_=np.array(labels)))
+    return match, iter([table.slice(0, n // 3), table.slice(n // 3)]), y, p
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], ["a", "b", "c"]], ids=["two", "three"])
+def test_scores_are_those_of_scikit_learn(labels):
+    match, tables, y, p = forecasts(500, labels)
+    decision = decision_of(labels, None, (1.0, 4.0)) if len(labels) == 2 else None
+    found = scores_of(tables, match, decision).found
+    shares = np.bincount(y) / y.size
+    constant = np.tile(shares, (y.size, 1))
+    assert found["baseline"]["mean_log_loss"] == pytest.approx(metrics.log_loss(y, constant))
+    assert found["baseline"]["error_rate"] == pytest.approx(np.mean(y != shares.argmax()))
+    assert found["baseline"]["brier_score"] == pytest.approx(((constant - np.eye(len(labels))[y]) ** 2).sum() / y.size)
+    if decision is None:
+        said = p.argmax(axis=1)
+        assert found["auc"] == pytest.approx(metrics.roc_auc_score(y, p, multi_class="ovr"))
+    else:
+        said = (p[:, 1] >= 0.2).astype(int)
+        assert found["auc"] == pytest.approx(metrics.roc_auc_score(y, p[:, 1]))
+        cost = 1.0 * ((said == 1) & (y == 0)).sum() + 4.0 * ((said == 0) & (y == 1)).sum()
+        assert found["cost"]["total"] == cost and found["threshold"] == 0.2 and found["positive"] == "yes"
+        assert found["baseline_cost_per_row"] == pytest.approx(min((y == 0).mean(), 4.0 * (y == 1).mean()))
+    by_hand = metrics.precision_recall_fscore_support(y, said)
+    for k, each in enumerate(found["per_class"]):
+        assert [each[name] for name in ("precision", "recall", "f1")] == pytest.approx([row[k] for row in by_hand[:3]])
+
+
+def test_scores_over_time_and_reliability_are_sums_over_windows_and_bins():
+    match, tables, y, p = forecasts(307, ["no", "yes"])
+    scores = scores_of(tables, match, None)
+    ends = scores.over_time.ends.astype(int)
+    assert ends[-1] == 307 and len(ends) == 6
+    loss, wrong = -np.log(p[np.arange(307), y]), p.argmax(axis=1) != y
+    for first, end, mean, error in zip([0, *ends], ends, scores.over_time.loss, scores.over_time.error, strict=False):
+        assert mean == pytest.approx(loss[first:end].mean()) and error == pytest.approx(wrong[first:end].mean())
+    for k in range(2):
+        place = np.minimum((p[:, k] * BINS).astype(int), BINS - 1)
+        for i in range(BINS):
+            there = place == i
+            expected = [there.sum(), p[there, k].sum(), (y[there] == k).sum()]
+            assert scores.bins[k, i] == pytest.approx(expected)
+
+
+def test_costs_choose_the_threshold_of_run_and_predict(tmp_path):
+    (tmp_path / "rows.csv").write_text(words())
+    options = ["--target", "y", "--no-hindsight", "--cost", "fp=1,fn=3", "--positive", "no"]
+    done = command("run", tmp_path / "rows.csv", *options, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "1 per false positive and 3 per false negative" in done.output
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["positive"] == "no" and summary["threshold"] == 0.25
+    table = pq.read_table(tmp_path / "out" / "forecasts.parquet")
+    said = np.where(table["p_no"].to_numpy() >= 0.25, "no", "yes")
+    assert table["forecast"].to_pylist() == said.tolist()
+    wrong = np.where(said == "no", 1.0, 3.0)[said != np.array(table["label"].to_pylist())].sum()
+    assert summary["cost"]["total"] == wrong
+    costs = ["--cost", "fp=1,fn=3", "--positive", "no", "--out", tmp_path / "p.parquet"]
+    assert command("predict", tmp_path / "out" / "model.npz", tmp_path / "rows.csv", *costs).exit_code == 0
+    later = pq.read_table(tmp_path / "p.parquet")
+    assert later["forecast"].to_pylist() == np.where(later["p_no"].to_numpy() >= 0.25, "no", "yes").tolist()
+
+
+@pytest.mark.parametrize("text", ["fp=1", "fp=1,fn=x", "fp=-1,fn=2", "fp=0,fn=0", "fp=1,fn=2,tp=3", "1,20"])
+def test_costs_that_are_none(text):
+    with pytest.raises(ValueError, match="fp=1,fn=20"):
+        costs_of(text)
+
+
+def test_costs_need_two_classes():
+    assert decision_of(["a", "b", "c"], None, None) is None
+    with pytest.raises(ValueError, match="need two classes"):
+        decision_of(["a", "b", "c"], None, (1.0, 2.0))
+    with pytest.raises(ValueError, match="the labels are no, yes"):
+        decision_of(["no", "yes"], "maybe", None)
+
+
+def test_the_report_speaks_plainly(tmp_path):
+    (tmp_path / "rows.csv").write_text(words())
+    done = command("run", tmp_path / "rows.csv", "--target", "y", "--out", tmp_path / "out")
+    for phrase in (
+        "(best constant: ",
+        "AUC ",
+        "class yes",
+        "best linear model with weights of norm at most",
+        "guarantee",
+    ):
+        assert phrase in done.output
+    page = (tmp_path / "out" / "index.html").read_text()
+    for picture in ("over_time.png", "reliability.png", "regret.png"):
+        assert picture in page and (tmp_path / "out" / picture).read_bytes().startswith(b"\x89PNG")
+    lines = (tmp_path / "out" / "over_time.csv").read_text().splitlines()
+    assert lines[0] == "first_row,last_row,loss,error" and lines[-1].split(",")[1] == "200"
+    assert "Ball(" not in done.output
+
+
+def test_numbers_have_baselines_too(tmp_path):
+    x = np.random.default_rng(0).normal(size=120)
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{a},{2 * a + 1}\n" for a in x))
+    options = ["--target", "y", "--model", "VovkAzouryWarmuth", "--json", "--out", tmp_path / "out"]
+    summary = json.loads(command("run", tmp_path / "rows.csv", *options).output)
+    assert summary["baseline"]["mean_squared_error"] == pytest.approx(np.var(2 * x + 1))
+    assert summary["baseline"]["mean_absolute_error"] == pytest.approx(np.abs(2 * x + 1 - np.median(2 * x + 1)).mean())

@@ -13,6 +13,7 @@ except ImportError:  # pragma: no cover - exercised by a test in a subprocess
 from regretless import __version__
 from regretless.cli.doctor import doctor, warmup
 from regretless.cli.figure import figure
+from regretless.cli.listing import list_names
 from regretless.cli.predict import predict
 from regretless.cli.race import race
 from regretless.cli.run import run
@@ -20,6 +21,7 @@ from regretless.cli.run import run
 app = typer.Typer(
     help="Online learning that is provably almost as good as the best model chosen in hindsight.",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
@@ -43,6 +45,7 @@ app.command()(predict)
 app.command()(doctor)
 app.command()(warmup)
 app.command()(figure)
+app.command("list")(list_names)
 
 
 def main() -> None:

@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 from regretless.cli.exits import USAGE, clean_errors
+from regretless.cli.listing import complete_figure
 from regretless.cli.terminal import say
 from regretless.core.progress import progress_bar
 
 
 def figure(
-    name: Annotated[str, typer.Argument(help="The figure; `list` shows all.")],
+    name: Annotated[str, typer.Argument(help="The figure; `list` shows all.", autocompletion=complete_figure)],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and runs: takes seconds, less precise.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="The seed of all random numbers.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Processes. The results do not depend on it.")] = 2,

@@ -42,6 +42,19 @@ Id = Annotated[
     list[str] | None,
     typer.Option(help="Columns to copy to the forecasts, such as order numbers.", rich_help_panel=COLUMNS),
 ]
+Cost = Annotated[
+    str | None,
+    typer.Option(
+        help="Costs of errors, fp=1,fn=20, for two classes: decides for the positive class where it costs less.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Positive = Annotated[
+    str | None, typer.Option(help="The positive class (default: the last of two).", rich_help_panel=OUTPUT)
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print only errors, and no progress.", rich_help_panel=OUTPUT)
+]
 EscapeFormulas = Annotated[bool, typer.Option("--escape-formulas", help=FORMULAS, rich_help_panel=OUTPUT)]
 
 

@@ -12,7 +12,19 @@ import typer
 
 from regretless.cli import bars
 from regretless.cli.exits import clean_errors
-from regretless.cli.options import Data, Encoding, EscapeFormulas, Format, Id, OnBad, names, require_file
+from regretless.cli.options import (
+    Cost,
+    Data,
+    Encoding,
+    EscapeFormulas,
+    Format,
+    Id,
+    OnBad,
+    Positive,
+    Quiet,
+    names,
+    require_file,
+)
 from regretless.cli.terminal import output, say
 
 
@@ -30,7 +42,10 @@ def predict(
         int | None,
         typer.Option(min=1, max=30, help="VW features are hashed into 2^bits columns (default: as for the model)."),
     ] = None,
+    cost: Cost = None,
+    positive: Positive = None,
     escape_formulas: EscapeFormulas = False,
+    quiet: Quiet = False,
 ) -> None:
     """Forecast the rows of a file with a model, which is not changed.
 
@@ -38,6 +53,7 @@ def predict(
     """
     with clean_errors():
         from regretless.core.files import replacing
+        from regretless.evaluate.run.decision import costs_of
         from regretless.evaluate.run.predict import Request, predict_file
 
         require_file(data)
@@ -45,16 +61,17 @@ def predict(
             raise typer.BadParameter(f"--out {str(out)!r}: the name must end in .csv or .parquet.")
         if on_bad is OnBad.quarantine and out is None:
             raise typer.BadParameter("--on-bad quarantine needs --out: bad rows are written beside it.")
-        request = Request(data, format, encoding, bits, names(id), on_bad.value)
+        costs = None if cost is None else costs_of(cost)
+        request = Request(data, format, encoding, bits, names(id), on_bad.value, positive, costs)
         with ExitStack() as stack:
-            bar = stack.enter_context(bars.reading(out is not None, data, format))
+            bar = stack.enter_context(bars.reading(out is not None and not quiet, data, format))
             to = output() if out is None else stack.enter_context(replacing(out))
             bad = None
             if on_bad is OnBad.quarantine and out is not None:
                 bad = stack.enter_context(replacing(out.with_name(f"{out.stem}-bad.jsonl")))
             csv = out is None or out.suffix == ".csv"
             rows, skipped = predict_file(model, request, to, csv, escape_formulas, partial(bars.tell, bar), bad)
-        if skipped:
+        if skipped and not quiet:
             say(f"{skipped} bad rows were skipped.", sys.stderr)
-        if out is not None:
+        if out is not None and not quiet:
             say(f"{rows} rows: {out}")

@@ -6,15 +6,18 @@ import shlex
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from regretless.cli import bars
+from regretless.cli.config import Config
 from regretless.cli.exits import INTERRUPTED, USAGE, clean_errors
+from regretless.cli.listing import complete_learner
 from regretless.cli.options import (
     COLUMNS,
     OUTPUT,
+    Cost,
     Data,
     Decimal,
     Encoding,
@@ -23,6 +26,8 @@ from regretless.cli.options import (
     Id,
     Kind,
     OnBad,
+    Positive,
+    Quiet,
     declared,
     require_file,
 )
@@ -38,7 +43,8 @@ def run(
     model: Annotated[
         str | None,
         typer.Option(
-            help="A learner, 'AIOLI(radius=5)', or a model file to continue from (default: OnlineLogisticRegression)."
+            help="A learner, 'AIOLI(radius=5)', or a model file to continue from (default: OnlineLogisticRegression).",
+            autocompletion=complete_learner,
         ),
     ] = None,
     on_bad: Annotated[OnBad, typer.Option(help="Rows that cannot be learned from: stop, skip, or set aside.")] = (
@@ -85,6 +91,8 @@ def run(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
+    cost: Cost = None,
+    positive: Positive = None,
     checkpoint_every: Annotated[
         int, typer.Option(min=1, help="Rows between two checkpoints.", rich_help_panel=OUTPUT)
     ] = 100_000,
@@ -92,6 +100,12 @@ def run(
     json: Annotated[
         bool, typer.Option("--json", help="Print only the summary, as JSON.", rich_help_panel=OUTPUT)
     ] = False,
+    quiet: Quiet = False,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Also print how each column is read.", rich_help_panel=OUTPUT),
+    ] = False,
+    config: Config = None,
 ) -> None:
     """Stream a file through a learner, and write forecasts, the model, its score and a report with plots.
 
@@ -101,6 +115,7 @@ def run(
     Example: regretless run clicks.csv --target click
     """
     with clean_errors():
+        from regretless.evaluate.run.decision import costs_of
         from regretless.evaluate.run.run import DEFAULT, Settings
 
         require_file(data)
@@ -123,19 +138,29 @@ def run(
         path = out or Path(f"{'stdin' if data == '-' else Path(data).name.split('.')[0]}-run")
         if resume and not path.is_dir():
             raise ValueError(f"cannot resume: there is no folder {path}.")
-        finish = {"csv": forecasts is Kind.csv, "escape_formulas": escape_formulas}
-        summary = _carry_out(settings, path, (resume, overwrite), finish, not no_hindsight, quiet=json)
+        costs = None if cost is None else costs_of(cost)
+        output = Output(forecasts is Kind.csv, escape_formulas, not no_hindsight, positive, costs)
+        summary = _carry_out(settings, path, (resume, overwrite), output, json or quiet)
         if json:
             print(printable_json((path / "summary.json").read_text(encoding="utf-8")), end="")
-        else:
-            _print_summary(summary, path)
+        elif not quiet:
+            _print_summary(summary, path, verbose)
 
 
-def _carry_out(
-    settings: Any, path: Path, again: tuple[bool, bool], finish: dict[str, bool], hindsight: bool, quiet: bool
-) -> dict[str, Any]:
+class Output(NamedTuple):
+    """What to write after the last row."""
+
+    csv: bool
+    escape_formulas: bool
+    hindsight: bool
+    positive: str | None
+    costs: tuple[float, float] | None
+
+
+def _carry_out(settings: Any, path: Path, again: tuple[bool, bool], output: Output, quiet: bool) -> dict[str, Any]:
     """Run, and write the report; returns the summary. `again`: whether to resume, and whether to overwrite."""
     from regretless.evaluate.run import report
+    from regretless.evaluate.run.decision import decision_of
     from regretless.evaluate.run.folder import Folder
     from regretless.evaluate.run.run import Interrupted, Run, stopping_at_once
 
@@ -156,8 +181,11 @@ def _carry_out(
                     folder.discard()  # the data or the options must be changed: there is nothing to resume
                 raise
             with progress_bar(not quiet, None, "report: collecting forecasts", transient=True) as bar:
-                going.finish(**finish)
-                summary = report.write(going, partial(bars.tell_step, bar), hindsight)
+                decision = None
+                if output.costs is not None or output.positive is not None:
+                    decision = decision_of(getattr(going.learner, "classes_", []), output.positive, output.costs)
+                going.finish(output.csv, output.escape_formulas, decision)
+                summary = report.write(going, partial(bars.tell_step, bar), output.hindsight, decision)
             folder.clear()
             return summary
     except (Interrupted, KeyboardInterrupt):
@@ -183,11 +211,14 @@ def _this_command(option: str) -> str:
     return f"{shlex.join(['regretless', *given])} {option}"
 
 
-def _print_summary(summary: dict[str, Any], folder: Path) -> None:
-    from regretless.evaluate.run.summary import entries
+def _print_summary(summary: dict[str, Any], folder: Path, verbose: bool) -> None:
+    from regretless.evaluate.run.wording import entries
 
     lines = entries(summary)
+    if verbose:
+        kinds = summary["columns"] if isinstance(summary["columns"], dict) else {}
+        lines = [("learner", summary["learner"]), *((f"column {name}", kind) for name, kind in kinds.items()), *lines]
     width = max(len(title) for title, _ in lines)
     for title, value in lines:
-        print(f"{title:<{width}}  {printable(value)}")
+        print(f"{printable(title):<{width}}  {printable(value)}")
     say(f"report: {folder / 'index.html'}")

@@ -14,6 +14,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,6 +29,8 @@ RESULTS = (
     "model.npz",
     "summary.json",
     "trace.csv",
+    "over_time.csv",
+    "over_time.png",
     "index.html",
     "regret.png",
     "reliability.png",
@@ -169,17 +172,22 @@ class Folder:
         self._written.add(name)
         return replacing(self.path / name, self.unfinished)
 
-    def finish(self, number: int, columns: list[str], csv: bool, keep_bad: bool, escape_formulas: bool = False) -> None:
-        """Write forecasts, quarantined rows and the model from their parts, which are kept."""
+    def forecasts(self, number: int, columns: list[str]) -> Iterator[Any]:
+        """The forecasts up to a checkpoint, as tables of equal length with these columns."""
         import pyarrow as pa
         from pyarrow import ipc
 
         parts = [self._part(i) for i in range(1, number + 1) if self._part(i).exists()]
         schema = pa.unify_schemas([ipc.open_file(str(path)).schema for path in parts], promote_options="permissive")
-        schema = pa.schema([schema.field(name) for name in columns])
-        with self.new_file("forecasts.csv" if csv else "forecasts.parquet") as end, writer(end, schema, csv) as file:
-            for table in _even(_tables(parts, schema)):
-                file.write_table(without_formulas(table) if csv and escape_formulas else table)
+        return _even(_tables(parts, pa.schema([schema.field(name) for name in columns])))
+
+    def finish(self, number: int, forecasts: Iterator[Any], csv: bool, keep_bad: bool) -> None:
+        """Write forecasts, quarantined rows and the model, from parts which are kept."""
+        first = next(forecasts)
+        with self.new_file("forecasts.csv" if csv else "forecasts.parquet") as end:
+            with writer(end, first.schema, csv) as file:
+                for table in chain([first], forecasts):
+                    file.write_table(table)
         if keep_bad:
             with self.new_file("quarantine.jsonl") as end:
                 for i in range(1, number + 1):

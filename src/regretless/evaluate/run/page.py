@@ -6,7 +6,7 @@ import html
 from pathlib import Path
 from typing import Any
 
-from regretless.evaluate.run.summary import entries
+from regretless.evaluate.run.wording import entries
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
@@ -29,11 +29,13 @@ def page(summary: dict[str, Any], pictures: list[str], learner: Any) -> str:
 {rows}
 </table>
 {images}
-<p>Every row was forecast before its label was used. The regret is the learner's total loss minus that of the best fixed
-model in the set that the learner competes with, chosen with all rows known. The certificate is an upper bound on the
-regret.</p>
-<pre>{html.escape(told)}</pre>
-<p>Forecasts, trace and model are in the same folder as this page. <code>regretless predict model.npz DATA</code>
-forecasts other rows.</p>
+<p>Every row was forecast before its label was used, so these scores are those of forecasts of unseen rows. The best
+constant forecasts the label frequencies of the whole file in every row. The best fixed model is a linear model chosen
+with all rows known; the difference from it is called the regret of the run. The guarantee is a proven bound on this
+difference.</p>
+<details><summary>The model, over all rows that it has learned</summary>
+<pre>{html.escape(told)}</pre></details>
+<p>Forecasts, scores over time and model are in the same folder as this page. <code>regretless predict model.npz
+DATA</code> forecasts other rows.</p>
 </body></html>
 """

@@ -12,6 +12,7 @@ from sklearn.base import is_regressor
 
 from regretless.core.errors import BadRow
 from regretless.core.persist import load
+from regretless.evaluate.run.decision import Decision, decided, decision_of
 from regretless.evaluate.run.folder import without_formulas, writer
 from regretless.evaluate.run.rows_for import part_of, refusal, rows_for
 from regretless.evaluate.run.run import Progress
@@ -29,6 +30,12 @@ class Request(NamedTuple):
     bits: int | None  # None: those of the VW text that the model has learned
     ids: list[str]  # columns to copy
     on_bad: str
+    positive: str | None = None
+    costs: tuple[float, float] | None = None
+
+    def decision(self, learner: Any) -> Decision | None:
+        """The decision between the learner's classes, if costs were given."""
+        return None if self.costs is None else decision_of(learner.classes_.tolist(), self.positive, self.costs)
 
 
 def predict_file(
@@ -107,7 +114,7 @@ def _tables(learner: Any, block: Block, request: Request, hear: Callable[[BadLin
     """The forecasts of a block. If the learner refuses some row, those of its halves, which isolates it."""
     n = len(block.places)
     try:
-        yield _forecasts(learner, block)
+        yield _forecasts(learner, block, request.decision(learner))
     except BadRow as error:
         if n > 1:
             for some in (slice(0, n // 2), slice(n // 2, n)):
@@ -118,7 +125,7 @@ def _tables(learner: Any, block: Block, request: Request, hear: Callable[[BadLin
             hear(BadLine(int(block.places[0]), "", str(error)))
 
 
-def _forecasts(learner: Any, block: Block) -> Any:
+def _forecasts(learner: Any, block: Block, decision: Decision | None) -> Any:
     import pyarrow as pa
 
     columns: dict[str, Any] = {"row": block.places}
@@ -131,4 +138,4 @@ def _forecasts(learner: Any, block: Block) -> Any:
     p = learner.predict_proba(block.X)
     columns["forecast"] = pa.array(np.asarray(learner.classes_)[p.argmax(axis=1)].tolist())
     columns |= {f"p_{label}": p[:, k] for k, label in enumerate(learner.classes_.tolist())}
-    return pa.table(columns)
+    return decided(pa.table(columns), learner.classes_.tolist(), decision)

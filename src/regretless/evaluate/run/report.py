@@ -5,27 +5,38 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterable
 from typing import Any
 
+from regretless.evaluate.run.decision import Decision, decision_of
 from regretless.evaluate.run.hindsight import Tell, trace_of
 from regretless.evaluate.run.page import page
 from regretless.evaluate.run.run import Run
+from regretless.evaluate.run.scores import Scores, scores_of
 from regretless.evaluate.run.summary import summary_of
-from regretless.evaluate.run.tables import lines_of
+from regretless.evaluate.run.tables import lines_of, windows_of
 from regretless.evaluate.trace import Trace
 
 
-def write(run: Run, tell: Tell = lambda what, done, total: None, hindsight: bool = True) -> dict[str, Any]:
+def write(
+    run: Run,
+    tell: Tell = lambda what, done, total: None,
+    hindsight: bool = True,
+    decision: Decision | None = None,
+) -> dict[str, Any]:
     """Write the report; returns the summary. `tell` is called as it proceeds."""
     trace, regret, why = trace_of(run, tell, hindsight)
-    summary = summary_of(run, trace, regret, why)
-    lines = io.StringIO()
-    csv.writer(lines, lineterminator="\n").writerows(lines_of(trace))
+    tell("scores", 0, None)
+    if decision is None and trace.kind == "probabilities":
+        decision = decision_of(run.learner.classes_.tolist(), None, None)
+    scores = scores_of(run.forecasts(), run.match, decision)
+    summary = summary_of(run, trace, regret, why) | scores.found
     tell("drawing", 0, None)
-    pictures = write_pictures(run, trace)
+    pictures = write_pictures(run, trace, scores)
     for name, text in (
         ("summary.json", json.dumps(summary, indent=1, ensure_ascii=False) + "\n"),
-        ("trace.csv", lines.getvalue()),
+        ("trace.csv", _as_csv(lines_of(trace))),
+        ("over_time.csv", _as_csv(windows_of(scores.over_time))),
         ("index.html", page(summary, pictures, run.learner)),
     ):
         with run.folder.new_file(name) as file:
@@ -33,14 +44,24 @@ def write(run: Run, tell: Tell = lambda what, done, total: None, hindsight: bool
     return summary
 
 
-def write_pictures(run: Run, trace: Trace) -> list[str]:
-    """Plot the regret, and the reliability of probabilities; returns the file names."""
-    from regretless.evaluate import plots
+def _as_csv(lines: Iterable[list[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()
 
-    drawn = {"regret.png": plots.regret(trace)}
-    if trace.kind == "probabilities":
-        drawn["reliability.png"] = plots.reliability(trace)
-    for name, axes in drawn.items():
+
+def write_pictures(run: Run, trace: Trace, scores: Scores) -> list[str]:
+    """Plot scores over time, the reliability of probabilities, and the regret; returns the file names."""
+    from regretless.evaluate import plots
+    from regretless.evaluate.run import pictures
+
+    drawn = {"over_time.png": pictures.over_time(scores.over_time, scores.found["baseline"], trace.kind == "numbers")}
+    if scores.bins is not None:
+        labels = run.learner.classes_.tolist()
+        only = labels.index(scores.found["positive"]) if "positive" in scores.found else None
+        drawn["reliability.png"] = pictures.reliability(scores.bins, labels, only)
+    drawn["regret.png"] = plots.regret(trace).figure
+    for name, figure in drawn.items():
         with run.folder.new_file(name) as file:
-            axes.figure.savefig(file, format="png", dpi=120, metadata={"Software": None})
+            figure.savefig(file, format="png", dpi=120, metadata={"Software": None})
     return list(drawn)

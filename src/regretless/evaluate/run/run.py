@@ -15,7 +15,9 @@ from regretless.core.persist import load
 from regretless.evaluate.match import Match
 from regretless.evaluate.players import number_of_rows
 from regretless.evaluate.recipe import learner_of
-from regretless.evaluate.run.folder import Folder
+from regretless.evaluate.run.decision import Decision, decided
+from regretless.evaluate.run.folder import Folder, without_formulas
+from regretless.evaluate.run.hints import identifiers
 from regretless.evaluate.run.rows_for import labels_for, part_of, refusal, rows_for
 from regretless.evaluate.run.tables import as_table, columns_of
 from regretless.streams import BadLine, Block, Reading, read
@@ -67,6 +69,7 @@ class Run:
         self.bad_of_learner = 0
         self._number = self._rows = self._lines = self._told = self._old_told = 0
         self._columns: Any = None
+        self.identifiers: list[str] = []  # columns that look like identifiers
         self._witness = Witness()
         found = self.folder.checkpoint() if resume else None
         if resume and found is None:
@@ -127,6 +130,7 @@ class Run:
             self._number, self._rows, self._lines = found["number"], found["rows"], found["lines"]
             self._old_told, self.bad_of_learner = found["told"], found["bad_of_learner"]
             self._columns, size, seen = found["columns"], found["size"], Seen(*found["seen"])
+            self.identifiers = list(found["identifiers"])
             score = found["match"]
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(
@@ -158,6 +162,8 @@ class Run:
         with _asked_to_stop() as stop:
             for block in self.reading:
                 self._columns = self.reading.columns
+                if self._rows == 0:
+                    self.identifiers = identifiers(block.X)
                 match = self.match
                 X, y = rows_for(match.learner, block.X), labels_for(match.learner, block.y)
                 self._learn(match, block._replace(X=X, y=y))
@@ -225,6 +231,7 @@ class Run:
             "told": max(self._told, self._old_told),
             "bad_of_learner": self.bad_of_learner,
             "columns": self._columns,
+            "identifiers": self.identifiers,
             "match": self.match.as_json(),
         }
 
@@ -235,11 +242,19 @@ class Run:
         """The kinds of the columns, or their number."""
         return self._columns
 
-    def finish(self, csv: bool, escape_formulas: bool = False) -> None:
-        """Write forecasts, quarantined rows and the model, one file each."""
-        keep_bad = self.settings.on_bad == "quarantine"
+    def forecasts(self) -> Iterator[Any]:
+        """All forecasts, in tables."""
         ids = [name for name, kind in self.settings.declare.items() if kind == "id"]
-        self.folder.finish(self._number, columns_of(self.match, ids), csv, keep_bad, escape_formulas)
+        return self.folder.forecasts(self._number, columns_of(self.match, ids))
+
+    def finish(self, csv: bool, escape_formulas: bool = False, decision: Decision | None = None) -> None:
+        """Write forecasts, quarantined rows and the model, one file each."""
+        tables: Iterator[Any] = self.forecasts()
+        if decision is not None:
+            tables = (decided(table, self.learner.classes_.tolist(), decision) for table in tables)
+        if csv and escape_formulas:
+            tables = map(without_formulas, tables)
+        self.folder.finish(self._number, tables, csv, self.settings.on_bad == "quarantine")
 
 
 def size_of(source: str) -> int | None:

@@ -1,4 +1,4 @@
-"""The summary of a run: its results as a document, and as lines of text."""
+"""The summary of a run: its results as a document."""
 
 from __future__ import annotations
 
@@ -10,25 +10,6 @@ from regretless.evaluate.run.run import Run
 from regretless.evaluate.trace import Interval, Trace
 
 NOT_FROM_THE_START = "the model had learned other rows before, and its certificate and bound cover all its rows"
-NAMES = {
-    "rows": "rows",
-    "bad_rows": "bad rows (skipped)",
-    "features": "features",
-    "classes": "classes",
-    "mean_log_loss": "log loss per row",
-    "error_rate": "error rate",
-    "brier_score": "Brier score",
-    "calibration_error": "calibration error",
-    "mean_squared_error": "mean squared error",
-    "mean_absolute_error": "mean absolute error",
-    "competes_with": "competes with",
-    "total_loss": "total loss",
-    "regret": "regret",
-    "no_regret_because": "no regret because",
-    "regret_certificate": "regret at most (certificate)",
-    "regret_bound": "regret at most (theorem)",
-    "no_certificate_because": "no certificate because",
-}
 
 
 def summary_of(run: Run, trace: Trace, regret: Interval | None, why: str) -> dict[str, Any]:
@@ -45,6 +26,8 @@ def summary_of(run: Run, trace: Trace, regret: Interval | None, why: str) -> dic
         "columns": run.columns,
         "format": run.reading.format,
     }
+    if run.identifiers:
+        document["identifiers"] = run.identifiers
     if run.settings.encoding is not None:
         document["encoding"] = run.settings.encoding
     if trace.classes is not None:
@@ -73,24 +56,3 @@ def summary_of(run: Run, trace: Trace, regret: Interval | None, why: str) -> dic
 
 def _plain(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
-
-
-def shown(name: str, value: Any) -> str:
-    """A value of the summary as text."""
-    if value is None:
-        return "not known"
-    if name == "regret":
-        low, high = value
-        if low is None or high is None:  # the comparator's gap is infinite
-            return "not known" if low is None else f"{low:.4g} or more"
-        return f"{low:.4g}" if high - low <= 1e-3 * max(abs(high), 1.0) else f"{low:.4g} to {high:.4g}"
-    if name == "error_rate":
-        return f"{value:.2%}"
-    if isinstance(value, list):
-        return ", ".join(map(str, value[:12])) + (", ..." if len(value) > 12 else "")
-    return f"{value:,.4f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
-
-
-def entries(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """The lines of the page's table: names and values."""
-    return [(title, shown(name, summary[name])) for name, title in NAMES.items() if name in summary]

@@ -11,6 +11,7 @@ import numpy as np
 from regretless.core.types import Array
 from regretless.evaluate.match import Match
 from regretless.evaluate.players import margin_as_scores
+from regretless.evaluate.run.scores import OverTime
 from regretless.evaluate.trace import Checkpoint, Trace
 from regretless.streams import Block
 
@@ -57,3 +58,13 @@ def lines_of(trace: Trace) -> Iterator[list[Any]]:
     for line, end in zip(trace.checkpoints, ends, strict=True):
         values = [getattr(line, name) for name in names]
         yield [int(values[0]), *("" if math.isnan(v) else repr(v) for v in values[1:]), *(repr(v) for v in end)]
+
+
+def windows_of(scores: OverTime) -> Iterator[list[Any]]:
+    """Scores in windows as rows of a table, after a header."""
+    yield ["first_row", "last_row", *(["loss"] if scores.loss is not None else []), "error"]
+    first = 1
+    for i, end in enumerate(scores.ends.tolist()):
+        loss = [] if scores.loss is None else [repr(float(scores.loss[i]))]
+        yield [first, end, *loss, repr(float(scores.error[i]))]
+        first = end + 1

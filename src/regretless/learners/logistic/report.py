@@ -28,7 +28,12 @@ def _categories(learner: OnlineLogisticRegression) -> str:
     schema = learner._encoder.schema
     least = "at least " if max(schema.rare_counts.values(), default=0) >= MOST_RARE else ""
     pooled = f"{least}{len(schema.rare):,} pooled as rare or beyond max_categories"
-    return f"{schema.counts().total():,} with a column, {pooled}"
+    names = learner._encoder.names or range(len(schema.kinds))
+    most = schema.rare_counts.most_common(MOST_CLASSES)
+    where = ", ".join(f"{names[j]} {count:,}" for j, count in most) + (
+        ", ..." if len(schema.rare_counts) > len(most) else ""
+    )
+    return f"{schema.counts().total():,} with a column, {pooled}" + (f" (by column: {where})" if most else "")
 
 
 def _features(learner: OnlineLogisticRegression) -> str:
