@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def reliability(bins: Array, labels: list[Any], only: int | None) -> Any:
     """Draw for each class how often it came against its probability; of two classes, only one. Returns the figure."""
     counts = bins[:, :, 2].sum(axis=1)
     places = [only] if only is not None else sorted(np.argsort(-counts, kind="stable")[:MOST_CLASSES].tolist())
-    columns = min(len(places), 3)
+    columns = min(math.isqrt(len(places) - 1) + 1, 3)
     figure, axes = panels(-(-len(places) // columns), columns, 4.4, 4.2)
     for each in axes.ravel()[len(places) :]:
         each.set_axis_off()

@@ -101,7 +101,8 @@ def _loss(summary: dict[str, Any]) -> str:
 
 def _model(domain: str | None) -> str:
     """A member of the set of comparators, in words."""
-    ball = re.fullmatch(r"Ball\(radius=([0-9.e+-]+)\)", domain or "")
+    ball = re.fullmatch(r"(Row)?Ball\(radius=([0-9.e+-]+)\)", domain or "")
     if ball:
-        return f"linear model with weights of norm at most {float(ball[1]):g}"
+        per_class = " per class" if ball[1] else ""
+        return f"linear model with weights of norm at most {float(ball[2]):g}{per_class}"
     return "linear model" if domain == "WholeSpace()" else f"linear model with weights in {domain}"
