@@ -85,12 +85,11 @@ def test_a_run_leaves_forecasts_model_summary_pictures_and_a_page(done: Path) ->
 def test_a_run_is_the_library_s_own_game(done: Path) -> None:
     import pyarrow.parquet as pq
 
-    from regretless.evaluate.run.rows_for import rows_for
     from regretless.streams import read
 
     learner = OnlineLogisticRegression()
     blocks = read(done / "clicks.csv", "click")
-    p = np.concatenate([learner.predict_then_learn(rows_for(learner, block.X), block.y) for block in blocks])
+    p = np.concatenate([learner.predict_then_learn(block.X, block.y) for block in blocks])
     table = pq.read_table(done / "clicks-run" / "forecasts.parquet")
     np.testing.assert_array_equal(table["p_yes"].to_numpy(), p[:, 1])
     model = regretless.load(done / "clicks-run" / "model.npz")

@@ -108,6 +108,8 @@ def test_dates_are_learned_by_the_calendar(tmp_path):
         assert json.loads(done.output)["error_rate"] < 0.1
         said = command("predict", tmp_path / model[:5] / "model.npz", tmp_path / "rows.csv")
         assert said.exit_code == 0, said.output
+    (tmp_path / "alone.npz").write_bytes((tmp_path / "Onlin" / "model.npz").read_bytes())  # without its summary
+    assert command("predict", tmp_path / "alone.npz", tmp_path / "rows.csv").exit_code == 0
 
 
 def forecasts(n: int, labels: list[str], seed: int = 0):

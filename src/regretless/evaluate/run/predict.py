@@ -106,7 +106,7 @@ def _columns(about: dict[str, Any], learner: Any, request: Request) -> Any:
         return None
     # a column without learned values is ignored by the model, text or numbers
     known = getattr(learner, "column_kinds_", ["number"] * len(names))
-    kinds = [{"number": "number", "date": "time", "time": "time"}.get(kind, "category") for kind in known]
+    kinds = [{"number": "number", "date": "time"}.get(kind, "category") for kind in known]
     return dict(zip(map(str, names), kinds, strict=True))
 
 

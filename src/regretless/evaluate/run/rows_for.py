@@ -18,14 +18,13 @@ LARGEST = 50_000_000  # most numbers of a sparse block that is made dense
 def rows_for(learner: Any, X: Any) -> Any:
     """The rows of a block: a table for learners that accept tables, else a numeric array or CSR matrix.
 
-    Dates become calendar features, unless the learner reads them itself.
+    Dates become calendar features for learners that do not accept tables.
     """
-    if sparse.issparse(X):
-        return _sparse_for(learner, X)
-    if not getattr(learner, "reads_dates", False):
-        X = _with_calendar(X)
     if learner.reads_tables:
         return X
+    if sparse.issparse(X):
+        return _sparse_for(learner, X)
+    X = _with_calendar(X)
     words = [name for name in X.column_names if str(X.schema.field(name).type) != "double"]
     if words:
         raise ValueError(
@@ -36,7 +35,7 @@ def rows_for(learner: Any, X: Any) -> Any:
 
 
 def _sparse_for(learner: Any, X: Any) -> Any:
-    if learner.reads_tables or learner.takes_sparse:
+    if learner.takes_sparse:
         return X
     if X.shape[0] * X.shape[1] > LARGEST:
         raise ValueError(
