@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -62,6 +63,7 @@ def write_pictures(run: Run, trace: Trace, scores: Scores) -> list[str]:
         drawn["reliability.png"] = pictures.reliability(scores.bins, labels, only)
     drawn["regret.png"] = plots.regret(trace).figure
     for name, figure in drawn.items():
-        with run.folder.new_file(name) as file:
+        with run.folder.new_file(name) as file, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph")  # letters of labels that the font lacks
             figure.savefig(file, format="png", dpi=120, metadata={"Software": None})
     return list(drawn)
