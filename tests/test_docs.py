@@ -14,7 +14,9 @@ import pytest
 import regretless
 from regretless.core.registry import public_predictors
 
-MODULES = sorted(m.name for m in pkgutil.walk_packages(regretless.__path__, "regretless."))
+MODULES = sorted(
+    m.name for m in pkgutil.walk_packages(regretless.__path__, "regretless.") if not m.name.endswith("__main__")
+)
 PAGES = sorted([Path("README.md"), *Path("docs").rglob("*.md")])
 WITHOUT_CODE = {
     *(f"docs/{name}.md" for name in ("README", "architecture", "benchmarks", "errata", "rounding", "learners/README"))
