@@ -11,7 +11,9 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 from regretless import BadRow  # noqa: E402
+from regretless.core.calendar import calendar_features  # noqa: E402
 from regretless.streams import read  # noqa: E402
+from regretless.streams.whole import read_whole  # noqa: E402
 
 
 def block_of(text: str | bytes, target: str | None = "y", **options):
@@ -119,3 +121,11 @@ def test_ids_of_parquet_keep_their_type(tmp_path):
     (block,) = read(tmp_path / "a.parquet", "y", declare={"id": "id", "l": "drop"})
     assert block.ids.to_pydict() == {"id": [7, 8]} and block.X.column_names == ["a"]
     assert block.places.tolist() == [1, 2]
+
+
+def test_a_race_sees_the_calendar_features_of_dates(tmp_path):
+    (tmp_path / "a.csv").write_text("when,x,y\n2024-01-01 06:00,1,0\n,2,1\n2024-03-05,3,0\n")
+    X = read_whole(tmp_path / "a.csv", "y").X
+    features = calendar_features(["2024-01-01T06:00", None, "2024-03-05"])
+    np.testing.assert_array_equal(X[[0, 2], :-1], features[[0, 2]])
+    np.testing.assert_allclose(X[1, :-1], np.nanmean(features, axis=0))
