@@ -150,8 +150,10 @@ def test_frames_become_columns() -> None:
     assert columns[3] == [None, None]
     for other in ([[1.0]], np.ones((1, 1)), sparse.csr_array((1, 1)), object()):
         assert frame_columns(other) is None
-    with pytest.raises(ValueError, match=r"column 'when' has type .*Encode timestamps as numbers"):
-        frame_columns(pl.DataFrame({"when": [datetime.date(2020, 1, 1)]}))
+    day = datetime.date(2020, 1, 1)
+    assert frame_columns(pl.DataFrame({"when": [day]})) == [[day]]
+    with pytest.raises(ValueError, match=r"column 'long' has type Duration.*, which is not supported"):
+        frame_columns(pl.DataFrame({"long": [datetime.timedelta(days=1)]}))
 
 
 # ---------------------------------------------------------------------- rows in
