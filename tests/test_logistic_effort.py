@@ -240,9 +240,10 @@ def test_cuts_into_blocks_and_files_change_nothing(name: str, tmp_path: Any) -> 
 
 
 @pytest.mark.parametrize("K", [2, 3])
-def test_columns_that_come_later_are_as_if_they_had_been_there(K: int) -> None:
+@pytest.mark.parametrize("effort", ["low", "high"])
+def test_columns_that_come_later_are_as_if_they_had_been_there(effort: str, K: int) -> None:
     X, y = some_rows(60, 3, K)
-    settings = Settings(effort="high")
+    settings = Settings(effort=effort)
     numbers = np.arange(3)
     narrow, wide = settings.constants(3, K, numbers), settings.constants(5, K, numbers)
     few = state.start(3, True, K, narrow.members)
@@ -254,6 +255,9 @@ def test_columns_that_come_later_are_as_if_they_had_been_there(K: int) -> None:
     for field, a, b in zip(many._fields, grown, many, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-9, err_msg=field)
     state.check(grown, wide.members)
+    fresh = state.add_columns(state.start(3, True, K, narrow.members), narrow.members, wide.members, 5, np.empty(0))
+    assert fresh.moments.shape == (6, 5)
+    assert state.add_columns(few, narrow.members, narrow.members, 3, np.empty(0)) is few
 
 
 @pytest.mark.parametrize("K", [2, 3])

@@ -65,24 +65,6 @@ def test_a_class_more_leaves_the_others_as_they_were(K: int, intercept: bool) ->
     assert grown.tally[LOSS] == found.tally[LOSS]
 
 
-@pytest.mark.parametrize("K", [2, 3])
-def test_columns_of_zeros_are_as_if_they_had_been_there(K: int) -> None:
-    X, y = some_rows(60, 3, K)
-    settings = Settings(effort="low")  # for the others see test_logistic_effort.py
-    narrow, wide = settings.constants(3, K), settings.constants(5, K)
-    few = state.start(3, True, K, narrow.members)
-    run(tuple(few), X, np.eye(K)[y], np.ones(60), tuple(narrow), False, np.empty((60, K)))
-    grown = state.add_columns(few, narrow.members, wide.members, 5, np.array([60.0, 60.0]))
-    many = state.start(5, True, K, wide.members)
-    padded = np.hstack([X, np.zeros((60, 2))])
-    run(tuple(many), padded, np.eye(K)[y], np.ones(60), tuple(wide), False, np.empty((60, K)))
-    for name, a, b in zip(many._fields, grown, many, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-9, err_msg=name)
-    fresh = state.add_columns(state.start(3, True, K, narrow.members), narrow.members, wide.members, 5, np.empty(0))
-    assert fresh.moments.shape == (6, 5)
-    assert state.add_columns(few, narrow.members, narrow.members, 3, np.empty(0)) is few
-
-
 # ---------------------------------------------------------------------- regret
 
 

@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-testing = pytest.importorskip("typer.testing")
+pytest.importorskip("typer.testing")
 
-from regretless.cli import app  # noqa: E402
-from regretless.evaluate.run import report  # noqa: E402
-
-
-def command(*arguments: object):
-    return testing.CliRunner().invoke(app, [str(each) for each in arguments])
-
-
-def table(n: int = 100) -> str:
-    rng = np.random.default_rng(0)
-    return "a,b,y\n" + "".join(f"{a:.6f},{b:.6f},{'no' if a > b else 'yes'}\n" for a, b in rng.normal(size=(n, 2)))
-
+from commands import command, table
+from regretless.evaluate.run import report
 
 OPTIONS = ["--target", "y", "--model", "OGD(radius=2)", "--no-hindsight"]
 
@@ -36,7 +25,7 @@ def stop(*arguments: object) -> None:
 
 @pytest.fixture
 def data(tmp_path) -> Path:
-    (tmp_path / "rows.csv").write_text(table())
+    (tmp_path / "rows.csv").write_text(table(100))
     return tmp_path / "rows.csv"
 
 
@@ -76,7 +65,7 @@ def test_a_checkpoint_is_not_discarded_silently(data, monkeypatch):
 
 
 def test_a_run_that_fails_leaves_no_folder(data):
-    (data.parent / "bad.csv").write_text(table() + "1,2\n")
+    (data.parent / "bad.csv").write_text(table(100) + "1,2\n")
     for options in (["--target", "nothing"], ["--target", "y"]):
         failed = command("run", data.parent / "bad.csv", *options, "--model", "OGD", "--out", data.parent / "new")
         assert failed.exit_code == 3

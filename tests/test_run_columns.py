@@ -12,16 +12,12 @@ import numpy as np
 import pytest
 
 pa = pytest.importorskip("pyarrow")
-testing = pytest.importorskip("typer.testing")
+pytest.importorskip("typer.testing")
 
 import pyarrow.parquet as pq  # noqa: E402
 from pyarrow import csv as pacsv  # noqa: E402
 
-from regretless.cli import app  # noqa: E402
-
-
-def command(*arguments: object):
-    return testing.CliRunner().invoke(app, [str(each) for each in arguments])
+from commands import command  # noqa: E402
 
 
 def orders(n: int = 60) -> str:

@@ -13,21 +13,18 @@ import numpy as np
 import pytest
 
 pa = pytest.importorskip("pyarrow")
-testing = pytest.importorskip("typer.testing")
+pytest.importorskip("typer.testing")
 
 import pyarrow.parquet as pq  # noqa: E402
 from sklearn import metrics  # noqa: E402
 
-from regretless.cli import app  # noqa: E402
+from commands import command  # noqa: E402
 from regretless.evaluate.run import hindsight, report  # noqa: E402
 from regretless.evaluate.run.decision import costs_of, decision_of  # noqa: E402
 from regretless.evaluate.run.folder import Folder  # noqa: E402
 from regretless.evaluate.run.run import Run, Settings  # noqa: E402
 from regretless.evaluate.run.scores import BINS, scores_of  # noqa: E402
-
-
-def command(*arguments: object, given: str | None = None):
-    return testing.CliRunner().invoke(app, [str(each) for each in arguments], input=given)
+from regretless.evaluate.run.wording import difference  # noqa: E402
 
 
 def words(n: int = 200, kinds: int = 20) -> str:
@@ -222,3 +219,18 @@ def test_numbers_have_baselines_too(tmp_path):
     summary = json.loads(command("run", tmp_path / "rows.csv", *options).output)
     assert summary["baseline"]["mean_squared_error"] == pytest.approx(np.var(2 * x + 1))
     assert summary["baseline"]["mean_absolute_error"] == pytest.approx(np.abs(2 * x + 1 - np.median(2 * x + 1)).mean())
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (20.0, 20.0, "0.2000 less"),
+        (20.0, 30.0, "0.2000 to 0.3000 less"),
+        (-30.0, -30.0, "0.3000 more"),
+        (-30.0, -20.0, "0.2000 to 0.3000 more"),
+        (-10.0, 20.0, "-0.1000 to 0.2000 less"),
+        (20.0, None, "0.2000 less"),
+    ],
+)
+def test_the_best_model_has_less_or_more_loss(low, high, text):
+    assert difference(low, high, 100) == text

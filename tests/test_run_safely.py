@@ -10,24 +10,14 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyarrow")
-testing = pytest.importorskip("typer.testing")
+pytest.importorskip("typer.testing")
 
-from regretless.cli import app  # noqa: E402
-from regretless.cli.terminal import printable, printable_json  # noqa: E402
-from regretless.evaluate.run import report  # noqa: E402
-from regretless.evaluate.run.folder import Folder  # noqa: E402
-from regretless.evaluate.run.lock import Lock  # noqa: E402
-from regretless.evaluate.run.run import Run  # noqa: E402
-
-
-def command(*arguments: object, given: str | None = None):
-    return testing.CliRunner().invoke(app, [str(each) for each in arguments], input=given)
-
-
-def table(n: int = 200) -> str:
-    rng = np.random.default_rng(0)
-    return "a,b,y\n" + "".join(f"{a:.6f},{b:.6f},{'no' if a > b else 'yes'}\n" for a, b in rng.normal(size=(n, 2)))
-
+from commands import command, table
+from regretless.cli.terminal import printable, printable_json
+from regretless.evaluate.run import report
+from regretless.evaluate.run.folder import Folder
+from regretless.evaluate.run.lock import Lock
+from regretless.evaluate.run.run import Run
 
 OPTIONS = ["--target", "y", "--model", "OGD(radius=2)"]
 
@@ -42,7 +32,7 @@ def stop(*arguments: object) -> None:
 
 def test_stopped_in_its_report_and_at_its_end_a_run_goes_on(tmp_path, monkeypatch):
     data, whole, parts = tmp_path / "rows.csv", tmp_path / "whole", tmp_path / "parts"
-    data.write_text(table())
+    data.write_text(table(200))
     assert command("run", data, *OPTIONS, "--out", whole).exit_code == 0
     with monkeypatch.context() as patch:
         patch.setattr(report, "write_pictures", stop)
@@ -96,7 +86,7 @@ def test_a_file_that_has_changed_anywhere_is_not_gone_on_with(tmp_path, monkeypa
 
 
 def test_one_run_at_a_time_writes_to_a_folder(tmp_path):
-    (tmp_path / "rows.csv").write_text(table())
+    (tmp_path / "rows.csv").write_text(table(200))
     lock = Lock(tmp_path)
     lock.take()
     refused = command("run", tmp_path / "rows.csv", *OPTIONS, "--out", tmp_path)
@@ -110,7 +100,7 @@ def test_one_run_at_a_time_writes_to_a_folder(tmp_path):
 
 
 def test_no_file_is_written_through_a_link(tmp_path):
-    (tmp_path / "rows.csv").write_text(table())
+    (tmp_path / "rows.csv").write_text(table(200))
     names = [
         "summary.json",
         "forecasts.parquet",
@@ -266,7 +256,7 @@ def test_one_class_has_a_report_that_says_what_is_not_known(tmp_path, monkeypatc
 
 def test_a_damaged_checkpoint_is_a_data_error(tmp_path, monkeypatch):
     data, out = tmp_path / "rows.csv", tmp_path / "out"
-    data.write_text(table())
+    data.write_text(table(200))
     with monkeypatch.context() as patch:
         patch.setattr(report, "write", stop)
         assert command("run", data, *OPTIONS, "--out", out).exit_code == 4

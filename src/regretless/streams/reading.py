@@ -89,8 +89,8 @@ def read(
     form = format_of(source, format)
     _check_table_options(form, weight, columns, declare)
     _check_text_options(form, decimal, encoding)
-    infers = not isinstance(columns, Mapping)
-    request = Request(target, weight, {**({} if infers else columns), **(declare or {})}, infers)  # type: ignore[dict-item]
+    known = columns if isinstance(columns, Mapping) else {}
+    request = Request(target, weight, {**known, **(declare or {})}, not isinstance(columns, Mapping))
     text = Text(decimal, encoding, bits, columns if isinstance(columns, int) else None)
     return Reading(source, form, request, text, rows_at_once, skip, (on_bad, on_bad_line))
 

@@ -81,13 +81,20 @@ def _hindsight(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "best in hindsight", "unknown, because its computation did not converge"
     else:
         low, high = summary["regret"]
-        above = f"{low / rows:.4f}" + ("" if high is None or high - low < 1e-4 * rows else f" to {high / rows:.4f}")
-        yield "best in hindsight", f"{above} less {loss} per row, by the best {model}"
+        yield "best in hindsight", f"{difference(low, high, rows)} {loss} per row, by the best {model}"
     if summary.get("no_certificate_because"):
         yield "guarantee", f"unknown, because {summary['no_certificate_because']}"
     elif summary["regret_certificate"] is not None:
         most = f"{summary['regret_certificate'] / rows:.4f}"
         yield "guarantee", f"no {model} has more than {most} less {loss} per row, whatever the data"
+
+
+def difference(low: float, high: float | None, rows: int) -> str:
+    """How much less, or more, the best model's loss per row is."""
+    end = low if high is None or high - low < 1e-4 * rows else high
+    word, ends = ("less", (low, end)) if end > 0.0 else ("more", (-end, -low))
+    first, last = (f"{each / rows:.4f}" for each in ends)
+    return f"{first} {word}" if low == end else f"{first} to {last} {word}"
 
 
 def _loss(summary: dict[str, Any]) -> str:

@@ -12,10 +12,9 @@ from scipy import sparse
 
 from regretless.core.calendar import CALENDAR, calendar_features, is_date
 from regretless.core.errors import BadRow
-from regretless.core.inputs import is_missing
+from regretless.core.inputs import UNLEARNED, is_missing
 from regretless.core.types import Array
 from regretless.core.validate import largest_square, writable
-from regretless.learners.logistic.matrices import UNLEARNED
 from regretless.learners.logistic.scaling import LARGEST
 from regretless.learners.logistic.schema import (
     AT_SIGHT,
@@ -29,13 +28,12 @@ from regretless.learners.logistic.schema import (
     Schema,
 )
 from regretless.learners.logistic.tables import (
+    MANY_COLUMNS,
     Dictionaries,
     Table,
     as_number_or_inf,
     missing,
 )
-
-MOST_NAMES = 1000  # of dictionaries; more are for sparse rows
 
 
 class Fault(NamedTuple):
@@ -168,8 +166,8 @@ def encode_dictionaries(given: Dictionaries, encoder: Any, learns: np.ndarray, b
         encode_to(t)
         start = t
         wider = encoder.with_schema(encoder.schema.with_names(new))
-        if len(wider.schema.kinds) > MOST_NAMES:
-            raise BadRow(f"row {t}: more than {MOST_NAMES} names. Fit a new learner with sparse=True. {UNLEARNED}")
+        if len(wider.schema.kinds) > MANY_COLUMNS:
+            raise BadRow(f"row {t}: more than {MANY_COLUMNS} names. Fit a new learner with sparse=True. {UNLEARNED}")
         if not encode_table(given.part(slice(t, t + 1), wider.names or ()), wider, learns[t : t + 1], begun).bad[0]:
             parts.append(wider.nothing(t))
             taken.update(new)

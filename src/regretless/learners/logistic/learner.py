@@ -39,8 +39,6 @@ class Recent:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Recent)
 
-    __hash__ = None  # type: ignore[assignment]
-
 
 class GrowingClassifier(OnlineClassifier):
     """A classifier whose state gets columns and classes at the rows in which they appear."""

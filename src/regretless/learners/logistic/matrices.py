@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from regretless.core.errors import BadRow
+from regretless.core.inputs import UNLEARNED
 from regretless.core.jit import kernel
 from regretless.learners.logistic.hashing import Ids
 
 MOST_COLUMNS = 1 << 60  # ids of missing values and pairs are above
-UNLEARNED = "Nothing was learned from this call."
 
 
 def check_matrix(X: Any, declared: int | None) -> None:

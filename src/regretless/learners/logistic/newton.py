@@ -90,6 +90,7 @@ def run_margin(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array
     four = in_four(P, X.shape[0] if rho == 1.0 else 0)  # `forget` needs all rows in P
     for t in range(X.shape[0]):
         c = weight[t]
+        # a single row has no update of an earlier one to fold into P: half of the time of a one-row call
         m, _ = fold_row(P, four, u, w, X, t, v) if X.shape[0] > 1 else product_one(P, w, X, t, v)
         if rho < 1.0 and c != 0.0:
             forget(P, v, X, t, rho, 2.0 / lam)

@@ -20,20 +20,19 @@ from sklearn.utils.validation import validate_data
 
 from regretless.core.calendar import CALENDAR, calendar_features, is_date
 from regretless.core.errors import BadRow
-from regretless.core.inputs import as_number, is_missing, readable_rows
+from regretless.core.inputs import UNLEARNED, as_number, is_missing, readable_rows
 from regretless.core.jit import kernel
 from regretless.core.state_checks import require
 from regretless.core.types import Array
 from regretless.core.validate import largest_square, whole
 from regretless.learners.logistic.hashing import Ids, Index, id_of, pair_id
-from regretless.learners.logistic.matrices import MOST_COLUMNS, UNLEARNED, check_matrix
+from regretless.learners.logistic.matrices import MOST_COLUMNS, check_matrix
 from regretless.learners.logistic.scaling import LARGEST
 from regretless.learners.logistic.schema import Schema
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.sparse_game import Entries
-from regretless.learners.logistic.tables import NUMBERS, frame_columns
+from regretless.learners.logistic.tables import MANY_COLUMNS, NUMBERS, frame_columns
 
-MANY_COLUMNS = 1000  # a CSR matrix with more is wide, and so are dictionaries with more names in the first call
 ONE_COLUMN = {int}  # the type of what is known of names that hold numbers
 
 

@@ -13,12 +13,12 @@ import numpy as np
 
 from regretless.core import state_checks
 from regretless.core.errors import TooLarge
+from regretless.core.inputs import UNLEARNED
 from regretless.core.scores import new_scores
 from regretless.core.tally import ROWS, TALLIES
 from regretless.core.types import Array
 from regretless.learners.logistic import sparse_sketch
 from regretless.learners.logistic.hashing import LARGEST_ID, Ids
-from regretless.learners.logistic.matrices import UNLEARNED
 from regretless.learners.logistic.mixing import check_mixture
 from regretless.learners.logistic.scaling import LARGEST
 from regretless.learners.logistic.sparse_members import (

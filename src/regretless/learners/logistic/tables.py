@@ -12,6 +12,7 @@ from scipy import sparse
 from regretless.core.inputs import NUMERIC, as_number, is_missing
 from regretless.core.types import Array
 
+MANY_COLUMNS = 1000  # CSR matrices with more are wide, and dictionaries with more names in the first call
 NUMBERS = {float, int, bool, np.float64}  # types that NumPy turns into the number a person would expect
 
 

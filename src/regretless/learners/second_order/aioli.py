@@ -312,6 +312,7 @@ def run_rows(state: SurrogateState, X: Array, Y: Array, weight: Array, constants
     all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
     four, done = in_four(P, X.shape[0]), X.shape[0]
     for t in range(X.shape[0]):
+        # a single row has no update of an earlier one to fold into P
         m, square = fold_row(P, four, u, w, X, t, v) if X.shape[0] > 1 else product_one(P, w, X, t, v)
         tanh = tanh_of_half(m)  # here, so that the processor computes it while it waits for v
         q = look_one(v, X, t)
