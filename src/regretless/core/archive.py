@@ -1,5 +1,7 @@
 """A header and named arrays in one file: an uncompressed zip archive of `header.json` and `.npy` members.
 
+`packed.py` has a shorter form, for many small learners.
+
 Reading trusts nothing. Sizes are checked against the bytes in the file, nothing is decompressed, and no array header is
 evaluated: a file takes about as much memory as it has bytes.
 """
@@ -58,7 +60,7 @@ def read(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
                 raise ValueError(f"it has no {HEADER}")
             if members[HEADER].file_size > LARGEST_HEADER:
                 raise ValueError(f"{HEADER} has {members[HEADER].file_size:,} bytes, more than {LARGEST_HEADER:,}")
-            header = _header(archive.read(members.pop(HEADER)))
+            header = parse_header(archive.read(members.pop(HEADER)))
             arrays = {name.removesuffix(".npy"): _array(name, archive.read(info)) for name, info in members.items()}
     except DAMAGE as error:
         raise ValueError(f"it is not an archive, or a damaged one: {error!r}") from error
@@ -87,7 +89,8 @@ def _members(archive: ZipFile, n_bytes: int) -> dict[str, ZipInfo]:
     return found
 
 
-def _header(text: bytes) -> dict[str, Any]:
+def parse_header(text: bytes) -> dict[str, Any]:
+    """The JSON object in a header."""
     try:
         header = json.loads(text.decode())
     except RecursionError as error:
@@ -107,12 +110,20 @@ def _array(name: str, data: bytes) -> NDArray[Any]:
     if not data.startswith(MAGIC) or start > len(data) or form is None:
         raise ValueError(f"{name!r} is not an array written by `save`")
     kind, fortran, lengths = (part.decode() for part in form.groups())
+    dtype = dtype_of(name, kind)
+    shape = tuple(int(length) for length in lengths.replace(",", " ").split())
+    if math.prod(shape) * dtype.itemsize != len(data) - start:
+        raise ValueError(f"{name!r} claims the shape {shape} of {kind!r}, but has {len(data) - start:,} bytes")
+    flat = np.frombuffer(data, dtype, offset=start)
+    return np.array(flat.reshape(shape, order="F" if fortran == "True" else "C"), order="C")
+
+
+def dtype_of(name: str, kind: str) -> np.dtype[Any]:
+    """The type of an array's elements, from its text."""
     try:
         dtype = np.dtype(kind)
     except TypeError as error:
         raise ValueError(f"{name!r} has an unknown type, {kind!r}") from error
-    shape = tuple(int(length) for length in lengths.replace(",", " ").split())
-    if dtype.itemsize == 0 or math.prod(shape) * dtype.itemsize != len(data) - start:
-        raise ValueError(f"{name!r} claims the shape {shape} of {kind!r}, but has {len(data) - start:,} bytes")
-    flat = np.frombuffer(data, dtype, offset=start)
-    return np.array(flat.reshape(shape, order="F" if fortran == "True" else "C"), order="C")
+    if dtype.itemsize == 0 or dtype.kind == "O":
+        raise ValueError(f"{name!r} has the type {kind!r}, which `save` never writes")
+    return dtype

@@ -61,6 +61,8 @@ class Labels:
                 found = cls(np.unique(labels))
             except WITHOUT_ORDER:
                 found = cls(as_objects(list(dict.fromkeys(labels.tolist()))))
+        if not found.classes.size:
+            raise ValueError("there are no labels, and no classes are declared: pass classes=[...].")
         if found.classes.size < 2:
             raise ValueError(
                 f"y has only one class, {found.classes.tolist()}. A classifier needs at least 2 classes: declare "

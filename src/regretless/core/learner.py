@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from regretless.theory.domains import Competition
 
 ONE = np.ones(1)
+NO_TARGETS = np.empty(0)
 FLOAT = np.dtype(np.float64)
 LARGEST_TARGET = 1e150  # its square is finite
 
@@ -223,6 +224,38 @@ class OnlineLearner(Stored):
                 self._begin(X.shape[1])
             self._check_rows(X, ONE if sample_weight is None else weight)
         return X, Y, weight
+
+    def begin(self, features: int | Sequence[Any], classes: Any = None) -> Self:
+        """Begin before the first row, so that there is a forecast before there is a label.
+
+        Parameters
+        ----------
+        features : the number of columns, or their names. Rows are then data frames with these names, or, where a
+            learner reads them, dictionaries.
+        classes : the labels, for a classifier.
+
+        >>> import regretless
+        >>> regretless.AIOLI().begin(2, classes=["no", "yes"]).predict_proba_one([0.3, 0.1])
+        array([0.5, 0.5])
+        """
+        if hasattr(self, "state_"):
+            raise ValueError(f"this {type(self).__name__} has begun already; a clone, or `fit`, begins anew.")
+        with self._untouched_on_error():
+            self._meet_columns(features)
+            self._meet_targets(NO_TARGETS, classes)
+            self._begin(self.n_features_in_)
+        return self
+
+    def _meet_columns(self, features: int | Sequence[Any]) -> None:
+        """Take the number of columns, or their names, before there is a row."""
+        if isinstance(features, int | np.integer):
+            self.n_features_in_ = validate.whole("features", features, 1)
+            return
+        names = list(features)
+        if not names or len({*names}) < len(names) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"features={features!r}: pass the number of columns, or different names as text.")
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
 
     def _begin(self, n_features: int) -> None:
         self._constants = self._prepare(n_features, self._n_classes)

@@ -15,6 +15,7 @@ import dataclasses
 import os
 import reprlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -22,7 +23,7 @@ from uuid import uuid4
 import numpy as np
 
 import regretless
-from regretless.core import archive, validate
+from regretless.core import archive, packed, validate
 from regretless.core.labels import Labels, as_objects
 from regretless.core.stored import ByName, Recipe, Stored
 
@@ -35,6 +36,33 @@ MOST_NESTED = 8  # levels of learners within learners
 
 def save(learner: Stored, path: str | Path) -> None:
     """Write a learner to `path`, atomically."""
+    header, arrays = _contents(learner)
+    path = Path(path)
+    temporary = path.with_name(f"{path.name}.{uuid4().hex}.part")  # with the permissions of any new file
+    try:
+        with open(temporary, "xb") as file:
+            archive.write(file, header, arrays)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def to_bytes(learner: Stored) -> bytes:
+    """A learner as bytes."""
+    return packed.pack(*_contents(learner))
+
+
+def from_bytes(data: bytes) -> Any:
+    """The learner that `to_bytes` wrote; it continues where it stopped, bit for bit."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"from_bytes takes the bytes that to_bytes() wrote, not a {type(data).__name__}.")
+    with _reports_damage("these bytes", "are", "These are not the bytes of a regretless learner, or were"):
+        return _build(*packed.unpack(bytes(data)))
+
+
+def _contents(learner: Stored) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header and the arrays of a learner."""
     if not hasattr(learner, "state_"):
         raise ValueError(f"this {type(learner).__name__} is not fitted: there is no state to save.")
     header: dict[str, Any] = {
@@ -53,15 +81,7 @@ def save(learner: Stored, path: str | Path) -> None:
             arrays["classes"] = learner.classes_
     if aside := learner._aside():
         header["aside"] = aside
-    path = Path(path)
-    temporary = path.with_name(f"{path.name}.{uuid4().hex}.part")  # with the permissions of any new file
-    try:
-        with open(temporary, "xb") as file:
-            archive.write(file, header, arrays)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    return header, arrays
 
 
 def _recipe(learner: Stored, depth: int = 1) -> dict[str, Any]:
@@ -160,17 +180,26 @@ def load(path: str | Path) -> Any:
     >>> (again.predict_proba([[1.0, 0.0]]) == learner.predict_proba([[1.0, 0.0]])).all()
     np.True_
     """
-    with open(path, "rb") as file:  # a missing or unreadable file is an OSError
-        try:
-            return _build(*archive.read(file))
-        except Unreadable as error:
-            raise ValueError(f"{path} {error}") from error
-        except DAMAGE as error:
-            what = str(error) if isinstance(error, ValueError) else repr(error)
-            raise ValueError(
-                f"{path} is damaged: {what.rstrip('.')}. It is not a regretless model file, or was changed after "
-                "it was written: use another copy, or train and save the model again."
-            ) from error
+    with (
+        open(path, "rb") as file,  # a missing or unreadable file is an OSError
+        _reports_damage(str(path), "is", "It is not a regretless model file, or was"),
+    ):
+        return _build(*archive.read(file))
+
+
+@contextmanager
+def _reports_damage(what: str, are: str, not_ours: str) -> Iterator[None]:
+    """Errors that name the source of the data and say what to do."""
+    try:
+        yield
+    except Unreadable as error:
+        raise ValueError(f"{what} {error}") from error
+    except DAMAGE as error:
+        why = str(error) if isinstance(error, ValueError) else repr(error)
+        raise ValueError(
+            f"{what} {are} damaged: {why.rstrip('.')}. {not_ours} changed later: use another copy, "
+            "or train and save the model again."
+        ) from error
 
 
 class Unreadable(ValueError):

@@ -24,7 +24,9 @@ from weakref import WeakSet
 from regretless.core.interrupts import listen, uninterrupted
 from regretless.core.mapped import in_memory
 
-LEARNING = frozenset({"fit", "partial_fit", "predict_then_learn", "play_block", "learn_one", "act", "feedback"})
+LEARNING = frozenset(
+    {"begin", "fit", "partial_fit", "predict_then_learn", "play_block", "learn_one", "act", "feedback"}
+)
 OF_PARAMETERS = frozenset({"get_params", "set_params"})
 SHORTEST, LONGEST = 5e-5, 1e-3  # seconds between two attempts
 WRITER = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Self
 
@@ -35,12 +36,13 @@ from regretless.learners.logistic.hashing import Index
 from regretless.learners.logistic.learner import GrowingClassifier, Recent
 from regretless.learners.logistic.members import RADII, Constants
 from regretless.learners.logistic.scaling import LARGEST, rescale
+from regretless.learners.logistic.schema import NUMBER, UNKNOWN
 from regretless.learners.logistic.segments import Part, PartPlay, read
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.slots import first_labels, require_few
 from regretless.learners.logistic.sparse_game import foresee, play_known, require_room, rescaled_rows
 from regretless.learners.logistic.sparse_members import SparseConstants
-from regretless.learners.logistic.sparse_rows import Names, SparseEncoder, is_wide, take_wide_rows
+from regretless.learners.logistic.sparse_rows import Names, SparseEncoder, are_wide, is_wide, take_wide_rows
 from regretless.learners.logistic.sparse_state import SparseState
 from regretless.learners.logistic.state import LogisticState
 from regretless.theory import bounds
@@ -183,6 +185,18 @@ class OnlineLogisticRegression(GrowingClassifier):
             self._encoder = Encoder.start(self, self._settings)
         self._recent = Recent()
         super()._begin(n_features)
+
+    def _meet_columns(self, features: int | Sequence[Any]) -> None:
+        super()._meet_columns(features)
+        self._settings, self.bad_rows_ = Settings.of(self), 0
+        named = not isinstance(features, int | np.integer)
+        if are_wide(self.n_features_in_, self._settings):
+            if named:  # a dictionary may bring any name
+                del self.feature_names_in_
+                self.n_features_in_ = 1
+            self._encoder = SparseEncoder.start(self._settings, named, self.n_features_in_)
+        else:
+            self._encoder = Encoder.start(self, self._settings, UNKNOWN if named else NUMBER)
 
     def _prepare(self, n_features: int, n_classes: int) -> Constants | SparseConstants:
         if self._is_sparse:

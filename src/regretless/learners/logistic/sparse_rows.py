@@ -81,13 +81,17 @@ class SparseBlock:
 
 def is_wide(X: Any, settings: Settings) -> bool:
     """Whether rows are learned entry by entry: as `sparse` says; "auto" looks at the first call."""
+    n_columns = 0
+    if settings.sparse == "auto":
+        n_columns = X.shape[1] if sparse.issparse(X) else len(set().union(*X)) if _are_dictionaries(X) else 0
+    return are_wide(n_columns, settings)
+
+
+def are_wide(n_columns: int, settings: Settings) -> bool:
+    """Whether rows of so many sparse columns are learned entry by entry."""
     if settings.sparse != "auto":
         return bool(settings.sparse)
-    if settings.interactions is not None:
-        return True
-    if sparse.issparse(X):
-        return bool(X.shape[1] > MANY_COLUMNS)
-    return _are_dictionaries(X) and len(set().union(*X)) > MANY_COLUMNS
+    return settings.interactions is not None or n_columns > MANY_COLUMNS
 
 
 def _are_dictionaries(X: Any) -> bool:
