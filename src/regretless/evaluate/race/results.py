@@ -184,6 +184,8 @@ class Race:
         write_text(folder / "leaderboard.md", self.to_markdown())
         write_text(folder / "leaderboard.json", self.to_json())
         write_text(folder / "leaderboard.csv", self.to_csv())
+        for old in (folder / "recipes").glob("*.json"):  # of an earlier race
+            old.unlink()
         pictures = []
         for stream in self.streams:
             write_text(folder / f"{stream.name}.csv", stream.curves_csv())
