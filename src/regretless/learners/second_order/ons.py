@@ -14,6 +14,7 @@ from regretless.core.interrupts import listen, uninterrupted
 from regretless.core.jit import kernel
 from regretless.core.learner import OnlineClassifier
 from regretless.core.links import softmax
+from regretless.core.products import multiply, one_thread_per_product
 from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
@@ -398,19 +399,26 @@ def run_in_panels(state: ONSState, X: Array, Y: Array, weight: Array, constants:
         if tally[ROOT]:
             run(state, x, y, c, constants, z)
             continue
-        V0 = panels.look_ahead(P, x, r)
-        panel = panels.begin(V0, P, w, x, False)
-        flat = np.ascontiguousarray(V0.swapaxes(0, 1)).reshape(r * len(x), -1)
-        leading = LeaderPanel(x @ leader.reshape(r, -1).T, np.zeros(r * len(x)), flat @ flat.T, flat @ w, float(w @ w))
-        with uninterrupted():
-            done = run_panel(panel, leading, tally, y, c, constants, z)
-            leader += panels.combination(leading.steps, V0)
-            panels.finish(P, w, V0, panel, False)
-            panels.mirror(P)
-            if w @ w > radius * radius:
-                project(P, w, radius)
-            if done < len(x):
-                run(state, x[done:], y[done:], c[done:], constants, z[done:])
+        with one_thread_per_product():
+            V0 = panels.look_ahead(P, x, r)
+            panel = panels.begin(V0, P, w, x, False)
+            flat = np.ascontiguousarray(V0.swapaxes(0, 1)).reshape(r * len(x), -1)
+            leading = LeaderPanel(
+                m0=multiply(x, leader.reshape(r, -1).T),
+                steps=np.zeros(r * len(x)),
+                VV=multiply(flat, flat.T),
+                Vw=multiply(flat, w[:, None])[:, 0],
+                square=dot(w, w),
+            )
+            with uninterrupted():
+                done = run_panel(panel, leading, tally, y, c, constants, z)
+                leader += panels.combination(leading.steps, V0)
+                panels.finish(P, w, V0, panel, False)
+                panels.mirror(P)
+                if dot(w, w) > radius * radius:
+                    project(P, w, radius)
+                if done < len(x):
+                    run(state, x[done:], y[done:], c[done:], constants, z[done:])
         listen()
 
 
