@@ -14,6 +14,7 @@ from regretless.core.interrupts import listen, uninterrupted
 from regretless.core.jit import kernel
 from regretless.core.learner import OnlineClassifier
 from regretless.core.links import softmax
+from regretless.core.one_row import RowKernels
 from regretless.core.products import multiply, one_thread_per_product
 from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
@@ -231,6 +232,9 @@ class ONS(OnlineClassifier):
     def least_rows(self) -> int:
         """See `OnlineLearner`."""
         return panels.least_rows(self.state_.w.size)
+
+    def _row_kernels(self) -> RowKernels:
+        return self._by_kernels(run, forecast_rows)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         by_panels = panels.pays(self.state_.w.size, X.shape[0]) and not self.state_.tally[ROOT]
@@ -493,3 +497,9 @@ def forecast_block(w: Array, X: Array, H: Array, out: Array) -> None:
     """The forecasts of a block of rows."""
     for t in range(X.shape[0]):
         forecast(w, X[t], H, out[t])
+
+
+@kernel
+def forecast_rows(state: ONSState, X: Array, constants: ONSConstants, out: Array) -> None:
+    """The forecasts of the present weights."""
+    forecast_block(state.w, X, constants.H, out)
