@@ -22,7 +22,17 @@ from regretless.core.tally import LOSS, ROWS
 from regretless.core.turns import learns
 from regretless.core.types import Array
 from regretless.learners.wrappers import routing
-from regretless.learners.wrappers.keys import TEXT, WHOLE, Key, KeyTable, as_keys, from_array, to_array
+from regretless.learners.wrappers.keys import (
+    TEXT,
+    WHOLE,
+    Key,
+    Keys,
+    KeyTable,
+    as_keys,
+    first_of_each,
+    from_array,
+    to_array,
+)
 
 OWN = ("keys", "last_rows")  # the fields of the state that are not the learner's
 
@@ -144,7 +154,8 @@ class KeyedLearner(Stored):
         self._n_rows = self.__dict__.get("_n_rows", 0)
         self._kind, self._width = self.__dict__.get("_kind", ""), self.__dict__.get("_width", 0)
         empty = [np.empty((0, *array.shape), dtype=array.dtype) for array in learner.state_]
-        self._set_state(to_array([], self._kind, self._width), np.empty(0, dtype=np.int64), *empty)
+        keys = np.empty((0, self._width), dtype=np.uint32) if self._kind == TEXT else np.empty(0, dtype=np.int64)
+        self._set_state(keys, np.empty(0, dtype=np.int64), *empty)
 
     def _set_state(self, *arrays: NDArray[Any]) -> None:
         fields = (*OWN, *self.learner_.state_._fields)
@@ -214,20 +225,21 @@ class KeyedLearner(Stored):
                 arrays[number] = array
         pool._run(X[at:], Y[at:], weight[at:], out[at:])
 
-    def _numbers(self, keys: list[Any], kind: str, adds: bool) -> NDArray[np.int64]:
+    def _numbers(self, keys: Keys, kind: str, adds: bool) -> NDArray[np.int64]:
         """The number of each row's key; `adds` the new keys, otherwise they have -1."""
         table = self._keys()
         table.require_kind(keys, kind)
         numbers = table.numbers(keys)
         if not adds:
             return numbers
-        new = list(dict.fromkeys(keys[i] for i in np.flatnonzero(numbers < 0).tolist()))
-        if not new:
+        unknown = np.flatnonzero(numbers < 0)
+        if not len(unknown):
             return numbers
-        held, most = len(table.number), int(self.params_["max_keys"])
+        new = first_of_each(keys, unknown)
+        held, most = len(table), int(self.params_["max_keys"])
         if held + len(new) > most:
             raise ValueError(
-                f"key {new[most - held]!r} is new, and max_keys={most} learners exist or would be created before it: "
+                f"key {_plain(new[most - held])!r} is new, and max_keys={most} learners exist or would be created before it: "
                 f"remove keys, for example remove(idle_keys({held + len(new) - most})), or use a larger max_keys. "
                 f"{UNLEARNED}"
             )
@@ -236,7 +248,7 @@ class KeyedLearner(Stored):
         self._kind = kind
         return table.numbers(keys)
 
-    def _make_room(self, new: list[Any], kind: str) -> None:
+    def _make_room(self, new: Keys, kind: str) -> None:
         """Append learners without rows (or, for a pool, with those so far) for new keys."""
         state, n = self.state_, len(self.state_.last_rows)
         stored = state.keys
@@ -245,7 +257,7 @@ class KeyedLearner(Stored):
             if n:
                 stored[:, : self._width] = state.keys
             self._width = longest
-        starts = [to_array(new, kind, self._width), 0, *(array[None] for array in self.learner_.state_)]
+        starts = [to_array(new, self._width), 0, *(array[None] for array in self.learner_.state_)]
         grown = [_grown(array, len(new), self.params_["max_keys"]) for array in (stored, *state[1:])]
         for array, start in zip(grown, starts, strict=True):
             array[n:] = start
@@ -254,8 +266,7 @@ class KeyedLearner(Stored):
     def _keys(self) -> KeyTable:
         """The table of keys, created from the state after loading."""
         if "_table" not in self.__dict__:
-            self._table = KeyTable(self._kind)
-            self._table.add(from_array(self.state_.keys), self._kind)
+            self._table = KeyTable(from_array(self.state_.keys), self._kind)
         return self._table
 
     # ------------------------------------------------------------------ forecasts
@@ -291,7 +302,7 @@ class KeyedLearner(Stored):
     def keys_(self) -> list[Key]:
         """The keys, in the order of their first rows."""
         self._require_begun()
-        return list(self._keys().number)
+        return self._keys().listed()
 
     def __len__(self) -> int:
         return len(self.state_.last_rows) if hasattr(self, "state_") else 0
@@ -330,11 +341,12 @@ class KeyedLearner(Stored):
 
     def regret_certificates(self, keys: Any = None, comparator_norm: float | None = None) -> Array:
         """The certificate of each key, for all keys in the order of `keys_` by default; NaN where there is none."""
-        held = self.keys_
-        found = np.empty(len(held) if keys is None else len(keys))
-        for i, key in enumerate(held if keys is None else keys):
+        numbers = range(len(self)) if keys is None else [self._number_of(key) for key in as_keys(keys)[0]]
+        self._require_begun()
+        found = np.empty(len(numbers))
+        for i, number in enumerate(numbers):
             try:
-                found[i] = self._copy(self._number_of(key)).regret_certificate(comparator_norm)
+                found[i] = self._copy(number).regret_certificate(comparator_norm)
             except NoCertificate:
                 found[i] = np.nan
         return found
@@ -367,10 +379,8 @@ class KeyedLearner(Stored):
         numbers = [self._number_of(key) for key in as_keys(keys)[0]]
         stays = np.ones(len(self), dtype=bool)
         stays[numbers] = False
-        held = self.keys_
-        table = KeyTable(self._kind)
-        table.add([held[i] for i in np.flatnonzero(stays).tolist()], self._kind)
         kept = [array[stays] for array in self.state_]
+        table = KeyTable(from_array(kept[0]), self._kind)
         with uninterrupted():
             self._set_state(*kept)
             self._table = table
@@ -378,9 +388,9 @@ class KeyedLearner(Stored):
 
     def _number_of(self, key: Key) -> int:
         self._require_begun()
-        number = self._keys().number.get(key, -1)
+        number = int(self._numbers(*as_keys([key]), adds=False)[0])
         if number < 0:
-            raise KeyError(f"key {key!r} has no learner: it has had no row, or was removed.")
+            raise KeyError(f"key {_plain(key)!r} has no learner: it has had no row, or was removed.")
         return number
 
     def _copy(self, number: int) -> Any:
@@ -408,7 +418,7 @@ class KeyedLearner(Stored):
         last = self.state_.last_rows
         state_checks.whole("last_rows", last, self._n_rows)
         state_checks.require(np.all(self.state_.keys <= 0x10FFFF) or self._kind != TEXT, "keys are not characters")
-        held = from_array(self.state_.keys)
+        held = self.keys_
         state_checks.require(len({*held}) == len(held), "a key occurs twice")
         one = beginning(self.learner_)
         for number in range(len(held)):
@@ -427,6 +437,11 @@ def _grown(array: NDArray[Any], more: int, most: int) -> NDArray[Any]:
         room = np.empty((min(max(2 * n, n + more, 16), most), *array.shape[1:]), dtype=array.dtype)
         room[:n] = array
     return room[: n + more]
+
+
+def _plain(key: Any) -> Any:
+    """A key as a Python object, for messages."""
+    return key.item() if isinstance(key, np.generic) else key
 
 
 def _require_dense(X: Any) -> None:

@@ -10,38 +10,44 @@ from numpy.typing import NDArray
 
 from regretless.core.errors import BadRow
 from regretless.core.inputs import UNLEARNED, is_missing
+from regretless.learners.logistic.hashing import Index
 
 Key = int | str
+Keys = list[str] | NDArray[np.int64]  # text, or integers
 
 LONGEST = 128  # characters of a key: all keys are stored with the length of the longest
 TEXT, WHOLE = "text", "integers"
 OF_KIND: dict[type, str] = {str: TEXT, int: WHOLE}
 CHARACTER = np.dtype(np.uint32)
+TOGETHER = 64  # keys whose places in memory are fetched at once
 
 
-def as_keys(keys: Any, n_rows: int | None = None) -> tuple[list[Any], str]:
-    """The keys as Python objects, and their kind. Refuses missing keys, other types, and mixtures of both kinds."""
+def as_keys(keys: Any, n_rows: int | None = None) -> tuple[Keys, str]:
+    """The keys, and their kind. Refuses missing keys, other types, and mixtures of both kinds."""
     if isinstance(keys, str | bytes) or not hasattr(keys, "__len__"):
         raise ValueError(f"keys={keys!r}: pass a list or a column of keys, one per row.")
-    found = _listed(keys)
-    if n_rows is not None and len(found) != n_rows:
-        raise ValueError(f"there are {len(found)} keys and {n_rows} rows: pass one key per row. {UNLEARNED}")
-    kinds = {*map(type, found)}
+    given = _read(keys)
+    if n_rows is not None and len(given) != n_rows:
+        raise ValueError(f"there are {len(given)} keys and {n_rows} rows: pass one key per row. {UNLEARNED}")
+    if isinstance(given, np.ndarray):
+        return given.astype(np.int64), WHOLE
+    kinds = {*map(type, given)}
     if not kinds <= OF_KIND.keys():
-        found = [key.item() if isinstance(key, np.integer | np.str_) else key for key in found]
-        kinds = {*map(type, found)}
+        given = [key.item() if isinstance(key, np.integer | np.str_) else key for key in given]
+        kinds = {*map(type, given)}
     if len(kinds) > 1 or not kinds <= OF_KIND.keys():
-        raise _unfit(found)
-    kind = OF_KIND[kinds.pop()] if kinds else WHOLE
-    if kind == TEXT:
-        _require_short(found)
-    elif found and not -(2**63) <= min(found) <= max(found) < 2**63:
-        i = next(i for i, key in enumerate(found) if not -(2**63) <= key < 2**63)
-        raise BadRow(f"row {i}: key {found[i]} does not fit in 64 bits: pass the keys as text. {UNLEARNED}")
-    return found, kind
+        raise _unfit(given)
+    if kinds == {str}:
+        _require_short(given)
+        return given, TEXT
+    if given and not -(2**63) <= min(given) <= max(given) < 2**63:
+        i = next(i for i, key in enumerate(given) if not -(2**63) <= key < 2**63)
+        raise BadRow(f"row {i}: key {given[i]} does not fit in 64 bits: pass the keys as text. {UNLEARNED}")
+    return np.array(given, dtype=np.int64), WHOLE
 
 
-def _listed(keys: Any) -> list[Any]:
+def _read(keys: Any) -> list[Any] | NDArray[Any]:
+    """The keys as Python objects, or as an array of integers."""
     if isinstance(keys, list | tuple):
         return list(keys)
     if hasattr(keys, "to_pylist"):  # PyArrow
@@ -49,7 +55,7 @@ def _listed(keys: Any) -> list[Any]:
     array = np.asarray(keys)
     if array.ndim != 1:
         raise ValueError(f"keys have the shape {array.shape}: pass one key per row. {UNLEARNED}")
-    return array.tolist()
+    return array if array.dtype.kind == "i" else array.tolist()
 
 
 def _unfit(found: list[Any]) -> BadRow:
@@ -70,6 +76,7 @@ def _unfit(found: list[Any]) -> BadRow:
 
 def other_kind(key: Any, row: int, kind: str) -> BadRow:
     """The error for a key that is not of the kind of the others."""
+    key = key.item() if isinstance(key, np.generic) else key
     return BadRow(
         f"row {row}: key {key!r} is {OF_KIND[type(key)]}, and the other keys are {kind}. 1 and '1' would be two keys: "
         f"convert the column to one kind. {UNLEARNED}"
@@ -89,37 +96,67 @@ def _require_short(found: list[str]) -> None:
 
 
 class KeyTable:
-    """Keys with the numbers 0, 1, 2, ... in the order in which they were added."""
+    """Keys with the numbers 0, 1, 2, ... in the order in which they were added.
 
-    def __init__(self, kind: str = "") -> None:
+    Text is looked up in a dictionary, and integers in an index of arrays, which takes a tenth of the memory and time.
+    """
+
+    def __init__(self, keys: Keys, kind: str) -> None:
         self.kind = kind  # empty before the first key
-        self.number: dict[Any, int] = {}
+        self._numbers: dict[Any, int] = {}
+        self._index = Index(np.empty(0, dtype=np.int64))
+        self.add(keys, kind)
 
-    def numbers(self, keys: list[Any]) -> NDArray[np.int64]:
+    def __len__(self) -> int:
+        return len(self._numbers) + self._index.n
+
+    def numbers(self, keys: Keys) -> NDArray[np.int64]:
         """The number of each key, -1 if it is new."""
-        return np.fromiter(map(self.number.get, keys, repeat(-1)), np.int64, len(keys))
+        if isinstance(keys, np.ndarray):
+            return self._index.find(_in_chunks(len(keys)), keys)
+        return np.fromiter(map(self._numbers.get, keys, repeat(-1)), np.int64, len(keys))
 
-    def require_kind(self, keys: list[Any], kind: str) -> None:
+    def require_kind(self, keys: Keys, kind: str) -> None:
         """Refuse keys of the other kind."""
-        if keys and self.kind and kind != self.kind:
+        if len(keys) and self.kind and kind != self.kind:
             raise other_kind(keys[0], 0, self.kind)
 
-    def add(self, new: list[Any], kind: str) -> None:
+    def add(self, new: Keys, kind: str) -> None:
         """Add keys that are new and different."""
         self.kind = kind
-        self.number.update(zip(new, range(len(self.number), len(self.number) + len(new)), strict=True))
+        if isinstance(new, np.ndarray):
+            self._index.add(_in_chunks(len(new)), new, np.ones(len(new)))
+        else:
+            self._numbers.update(zip(new, range(len(self), len(self) + len(new)), strict=True))
+
+    def listed(self) -> list[Key]:
+        """All keys in order."""
+        return list(self._numbers) or self._index.columns[: self._index.n].tolist()
 
 
-def to_array(keys: list[Any], kind: str, width: int) -> NDArray[Any]:
+def _in_chunks(n: int) -> NDArray[np.int64]:
+    """Bounds of chunks of keys that are looked up together."""
+    return np.append(np.arange(0, n, TOGETHER), n)
+
+
+def first_of_each(keys: Keys, rows: NDArray[np.int64]) -> Keys:
+    """The different keys of some rows, in the order of appearance."""
+    if isinstance(keys, np.ndarray):
+        _, firsts = np.unique(keys[rows], return_index=True)
+        return keys[rows[np.sort(firsts)]]
+    return list(dict.fromkeys(keys[i] for i in rows.tolist()))
+
+
+def to_array(keys: Keys, width: int) -> NDArray[Any]:
     """Keys as numbers: integers (n,), or the characters of text (n, width)."""
-    if kind != TEXT:
-        return np.array(keys, dtype=np.int64)
+    if isinstance(keys, np.ndarray):
+        return keys
     return np.array(keys, dtype=f"<U{width}").view(CHARACTER).reshape(len(keys), width)
 
 
-def from_array(array: NDArray[Any]) -> list[Any]:
+def from_array(array: NDArray[Any]) -> Keys:
     """The keys that `to_array` stored."""
     if array.ndim == 1:
-        return array.tolist()
+        return array
     n, width = array.shape
     return np.ascontiguousarray(array).view(f"<U{width}").reshape(n).tolist()

@@ -26,6 +26,8 @@ from regretless.learners.second_order import aioli, multiclass, vovk
 from regretless.learners.second_order.gaf import GAF
 
 WORTH_A_THREAD = 8192  # rows: starting a thread takes as long as about 200
+MOST_PER_ROW = 8  # learners per row of a block up to which counting them is faster than sorting the rows
+AHEAD = 8  # rows that are fetched before their turn
 
 RUNS: dict[type, Callable[..., Any]] = {
     aioli.AIOLIConstants: aioli.run,
@@ -43,12 +45,31 @@ class Groups(NamedTuple):
     bounds: NDArray[np.int64]
 
 
-def groups_of(numbers: NDArray[np.int64]) -> Groups:
-    """Bring the rows of each learner together, in their order."""
+def groups_of(numbers: NDArray[np.int64], n_learners: int) -> Groups:
+    """Bring the rows of each learner together, in their order. Numbers are from -1 to `n_learners` - 1."""
+    if n_learners <= MOST_PER_ROW * len(numbers):
+        order, counts = counted(numbers, n_learners)
+        found = np.flatnonzero(counts)
+        return Groups(order, found - 1, np.concatenate([[0], np.cumsum(counts[found])]))
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     firsts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     return Groups(order, ordered[firsts], np.append(firsts, len(numbers)))
+
+
+@kernel
+def counted(numbers: NDArray[np.int64], n_learners: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows sorted by their numbers, in their order for equal ones; and how many have -1, 0, 1, ..."""
+    counts = np.zeros(n_learners + 1, np.int64)
+    for t in range(numbers.size):
+        counts[numbers[t] + 1] += 1
+    at = np.cumsum(counts) - counts
+    order = np.empty(numbers.size, np.int64)
+    for t in range(numbers.size):
+        number = numbers[t] + 1
+        order[at[number]] = t
+        at[number] += 1
+    return order, counts
 
 
 def state_at(stack: Any, i: int) -> Any:
@@ -58,7 +79,7 @@ def state_at(stack: Any, i: int) -> Any:
 
 def run(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Any, Y: Array, weight: Array, out: Array) -> None:
     """Play every row with the learner of its number; `learner` has the constants, and its state is not used."""
-    groups = groups_of(numbers)
+    groups = groups_of(numbers, len(stack[0]))
 
     def play(mine: slice) -> None:
         if is_compiled(learner, X):
@@ -77,7 +98,7 @@ def run(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Any, Y: Array, 
 
 def forecast(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Array, out: Array) -> None:
     """The forecast of every row by the learner of its number, or by `learner` itself if it is -1."""
-    groups = groups_of(numbers)
+    groups = groups_of(numbers, len(stack[0]))
 
     def say(mine: slice) -> None:
         one = copy.copy(learner)
@@ -230,9 +251,14 @@ def route(
         if g + 1 < last:
             fetch(stack, numbers[g + 1])
         a, n = bounds[g], bounds[g + 1] - bounds[g]
-        for i in range(n):
-            t = order[a + i]
-            x[i], y[i], w[i] = X[t], Y[t], weight[t]
+        for i in range(a, a + n):
+            soon = order[min(i + AHEAD, order.size - 1)]
+            prefetch(X, soon)
+            prefetch(Y, soon)
+            prefetch(weight, soon)
+            prefetch(out, soon)
+            t = order[i]
+            x[i - a], y[i - a], w[i - a] = X[t], Y[t], weight[t]
         play(state_of(stack, numbers[g]), x[:n], y[:n], w[:n], constants, said[:n])
         for i in range(n):
             out[order[a + i]] = said[i]
