@@ -15,15 +15,17 @@ import numpy as np
 import pytest
 
 pd = pytest.importorskip("pandas")
-pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'regretless[spark]' in its own environment")
+pytest.importorskip(
+    "pyspark", reason="PySpark is not installed: pip install 'regretless[spark]' in its own environment"
+)
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("Spark needs Java, and there is none", allow_module_level=True)
 
 from pyspark.errors import StreamingQueryException  # noqa: E402
-from scale.spark_job import session  # noqa: E402
 
 from regretless import AIOLI, NoCertificate, VovkAzouryWarmuth, merge  # noqa: E402
 from regretless.scale import spark  # noqa: E402
+from scale.spark_job import session  # noqa: E402
 
 JOB = Path(__file__).parent / "spark_job.py"
 FEATURES = ["x0", "x1", "x2"]
@@ -120,9 +122,9 @@ def _sink(folder):
     return found
 
 
-def play(engine, tmp_path, batches, name="stream", **settings):
-    """Run a stream of the given micro-batches to its end; returns its rows."""
-    folder = tmp_path / name
+def play(engine, tmp_path, batches, until=lambda: True, **settings):
+    """Run a stream of the given micro-batches to its end, or on `until` something has happened; returns its rows."""
+    folder = tmp_path / "stream"
     for i, batch in enumerate(batches):
         (folder / "rows").mkdir(parents=True, exist_ok=True)
         batch.to_parquet(folder / "rows" / f"{i:03}.parquet")
@@ -134,10 +136,14 @@ def play(engine, tmp_path, batches, name="stream", **settings):
         .writeStream.format("parquet")
         .option("path", str(folder / "said"))
         .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination()
+    try:
+        query.processAllAvailable()
+        while not until():
+            time.sleep(0.05)
+    finally:
+        query.stop()
     return _sink(folder / "said")
 
 
@@ -207,24 +213,29 @@ def test_a_batch_hands_its_keys_to_a_stream(engine, tmp_path):
 
 
 def test_idle_keys_leave_and_come_back(engine, tmp_path):
-    """A key without rows for a second goes to the folder, and continues from there."""
-    rows, folder = rows_of(90, 3), tmp_path / "idle"
-    other = rows[rows.key == "key 1"]
-    first, later = rows[rows.key == "key 0"].iloc[:10], rows[rows.key == "key 0"].iloc[10:]
-    fill = [other.iloc[i : i + 2] for i in range(0, 8, 2)]
-    settings = {"idle_after": 0.2, "idle_folder": str(folder)}
-    play(engine, tmp_path, [first, *fill], **settings)
-    for i in range(5):  # the time of a micro-batch decides: wait until the key has left
-        if any(folder.rglob("*")):
-            break
-        time.sleep(0.3)
-        play(engine, tmp_path, [first, *fill, *(other.iloc[8 + 2 * j : 10 + 2 * j] for j in range(i + 1))], **settings)
-    assert any(folder.rglob("*"))
-    later.assign(t=later.t + 1000).to_parquet(tmp_path / "stream" / "rows" / "999.parquet")
-    said = play(engine, tmp_path, [], **settings)
-    forecasts, _ = in_one_process(rows[rows.key == "key 0"], AIOLI)
-    found = said[said.t >= 1000]
-    assert {t - 1000: p for t, p in zip(found.t, found.probabilities, strict=True)} == {t: forecasts[t] for t in later.t}
+    """A key without rows for a moment goes to the folder, and continues from there."""
+    rows, folder = rows_of(60, 2), tmp_path / "idle"
+    first, later = rows.iloc[:30], rows.iloc[30:]
+    settings = {"idle_after": 0.1, "idle_folder": str(folder)}
+    play(engine, tmp_path, [first], until=lambda: len([*folder.glob("*/*")]) == 2, **settings)
+    said = play(engine, tmp_path, [first, later], **settings)
+    forecasts, _ = in_one_process(rows, AIOLI)
+    assert dict(zip(said.t, said.probabilities, strict=True)) == forecasts
+
+
+def test_without_a_folder_idle_keys_are_forgotten(engine, tmp_path):
+    rows = rows_of(20, 1)
+    left = tmp_path / "left"
+
+    def forgotten():
+        time.sleep(3.0)
+        return True
+
+    play(engine, tmp_path, [rows.iloc[:10]], until=forgotten, idle_after=0.1)
+    said = play(engine, tmp_path, [rows.iloc[:10], rows.iloc[10:]], idle_after=0.1)
+    again, _ = in_one_process(rows.iloc[10:], AIOLI)
+    found = said[said.t >= 10]
+    assert dict(zip(found.t, found.probabilities, strict=True)) == again and not left.exists()
 
 
 def test_a_changed_learner_or_schema_is_refused_at_its_checkpoint(engine, tmp_path):
@@ -260,7 +271,10 @@ def test_a_frozen_learner_forecasts_in_a_udf(engine):
     frame = engine.createDataFrame(rows)
     named = AIOLI().begin(FEATURES, [0, 1]).partial_fit(rows[FEATURES], rows.y)
     numbered = VovkAzouryWarmuth().fit(rows[FEATURES].to_numpy(), rows.y.to_numpy())
-    for learner, forecast in ((named, named.predict_proba(rows[FEATURES])), (numbered, numbered.predict(rows[FEATURES].to_numpy()))):
+    for learner, forecast in (
+        (named, named.predict_proba(rows[FEATURES])),
+        (numbered, numbered.predict(rows[FEATURES].to_numpy())),
+    ):
         said = frame.withColumn("said", spark.to_udf(learner)(*FEATURES)).toPandas()
         assert np.array_equal(np.array(said.said.tolist()), forecast)
     with pytest.raises(ValueError, match="2 columns given: this learner has 3 features"):

@@ -160,7 +160,7 @@ class _Turn:
         value = self.rows[self.game.order].iloc[i]
         return value.item() if isinstance(value, np.generic) else value
 
-    def _in_time(self) -> Array:
+    def _in_time(self) -> list[int]:
         """The rows that do not come before one that is learned already."""
         order = self.rows[self.game.order]
         missing = order.isna().to_numpy()
@@ -175,12 +175,12 @@ class _Turn:
                 f"key {self.key!r}, {self.game.order}={self._order(i)}: a row with {self.game.order}={self.last} is "
                 "learned already. Wait longer for late rows before the job reads them, or leave this one out.",
             )
-        taken = np.flatnonzero(~missing & ~late)
-        if len(taken):
-            self.last = self._order(int(taken[-1]))
+        taken = np.flatnonzero(~missing & ~late).tolist()
+        if taken:
+            self.last = self._order(taken[-1])
         return taken
 
-    def _runs(self, taken: Array) -> Iterator[tuple[str, list[int]]]:
+    def _runs(self, taken: list[int]) -> Iterator[tuple[str, list[int]]]:
         """The rows by kind, in order."""
         if self.game.id is None:
             kinds = np.full(len(self.rows), COMPLETE, dtype=object)
@@ -191,7 +191,7 @@ class _Turn:
         begin = 0
         for i in range(1, len(taken) + 1):
             if i == len(taken) or kinds[taken[i]] != kinds[taken[begin]]:
-                yield kinds[taken[begin]], taken[begin:i].tolist()
+                yield kinds[taken[begin]], taken[begin:i]
                 begin = i
 
     def _play_block(self, kind: str, rows: list[int]) -> None:
@@ -222,8 +222,8 @@ class _Turn:
             raise ValueError(f"{self.game.id}={ids[0]!r} waits for its label already: ids must be different.")
         if len(self.waiting) + len(ids) > MOST_WAITING:
             raise ValueError(
-                f"{len(self.waiting):,} rows of this key wait for their labels, and the limit is {MOST_WAITING:,}: send "
-                "labels, or leave the row out."
+                f"{len(self.waiting):,} rows of this key wait for their labels, and the limit is {MOST_WAITING:,}: "
+                "send labels, or leave the row out."
             )
 
     def _learn_waiting(self, block: Any) -> None:
@@ -233,8 +233,8 @@ class _Turn:
         unknown = [each for each in ids if is_missing(each) or each not in self.waiting]
         if unknown:
             raise ValueError(
-                f"{self.game.id}={unknown[0]!r}: no row with this id waits for a label. It was learned already, or came "
-                "to another key."
+                f"{self.game.id}={unknown[0]!r}: no row with this id waits for a label. It was learned already, or "
+                "came to another key."
             )
         if len({*ids}) < len(ids):
             raise ValueError(f"{self.game.id}: two labels for one row.")
@@ -256,7 +256,9 @@ class _Turn:
         kept = np.flatnonzero(self.speaks).tolist()
         return Lines(
             self.rows.iloc[kept],
-            *([column[i] for i in kept] for column in (self.forecasts, self.certificates, self.errors)),
+            [self.forecasts[i] for i in kept],
+            [self.certificates[i] for i in kept],
+            [self.errors[i] for i in kept],
         )
 
 

@@ -1,8 +1,8 @@
 """One learner over data in shards: each is learned where it lies, and the states are merged on the driver.
 
-An engine brings each shard's rows to `learn_part`, with the state that all shards start from, and returns the new states
-as bytes, which are small. With `sync_every` there are rounds of that many rows per shard, and every round starts from
-the merged state of the last one, as in `regretless.fit_sharded`.
+An engine brings each shard's rows to `learn_part`, with the state that all shards start from, and returns the new
+states as bytes, which are small. With `sync_every` there are rounds of that many rows per shard, and every round starts
+from the merged state of the last one, as in `regretless.fit_sharded`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,18 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 KEY_TYPES = ("string", "tinyint", "smallint", "int", "bigint")
-ORDER_TYPES = ("tinyint", "smallint", "int", "bigint", "float", "double", "date", "timestamp", "timestamp_ntz", "string")
+ORDER_TYPES = (
+    "tinyint",
+    "smallint",
+    "int",
+    "bigint",
+    "float",
+    "double",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "string",
+)
 
 
 def keyed(
@@ -61,8 +72,8 @@ def keyed(
     id : the column of an identifier, if labels come late: a row without a label is forecast and waits, and a row with
         the same key and id, a label and no features is its label. At most 10,000 rows per key wait.
     idle_after : seconds (of processing time) after which a key without rows leaves the state store.
-    idle_folder : a folder that all workers reach, to which such keys go, one file each, and from which they are taken up
-        again with their next row. None: they are forgotten, which makes `idle_after` a time to live. For a static
+    idle_folder : a folder that all workers reach, to which such keys go, one file each, and from which they are taken
+        up again with their next row. None: they are forgotten, which makes `idle_after` a time to live. For a static
         DataFrame: the folder to which all keys go in the end, from which a stream can take them up.
     """
     start = start_of(learner, features, classes)
@@ -71,7 +82,9 @@ def keyed(
     _require_type(rows, "key", key, KEY_TYPES)
     _require_type(rows, "order", order, ORDER_TYPES)
     if id and start.reads_tables:
-        raise ValueError(f"{type(start).__name__} reads text columns, which cannot wait for labels: use AIOLI or another.")
+        raise ValueError(
+            f"{type(start).__name__} reads text columns, which cannot wait for labels: use AIOLI or another."
+        )
     streams = rows.isStreaming
     if idle_after is not None:
         validate.positive("idle_after", idle_after)
@@ -136,10 +149,9 @@ def _stream_turn(
             state.remove()
             return
         rows = pd.concat(list(frames), ignore_index=True)
-        if state.exists:
-            before = _held(state)
-        else:
-            before = take_back(folder, key) if folder is not None and key is not None else None
+        before = _held(state) if state.exists else None
+        if before is None and folder is not None and key is not None:
+            before = take_back(folder, key)
         lines, after = game.play(key, rows, before)
         if after is not None:
             state.update((after.model, after.last, after.waiting))

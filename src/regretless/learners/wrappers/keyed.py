@@ -55,15 +55,15 @@ class KeyedLearner(Stored):
         and `OGD` are routed by compiled code, the other first-order learners, `ONS` and `Perceptron` by one call per
         key and block. It is not changed.
     max_keys : the largest number of keys. A block with a key beyond it is refused as a whole, and nothing is learned:
-        make room with `remove`, for example of `idle_keys(n)`, or save the learner and load it with a larger number.
+        make room with `remove`, for example of `idle_keys(n)`, or raise the limit with `set_params`.
     pooled : whether new keys start from a learner of the rows of all keys. It makes a row about twice as expensive.
 
     Attributes
     ----------
     keys_ : the keys, in the order of their first rows.
     learner_ : the learner from which a new key starts: one without rows, or, if `pooled`, that of all rows.
-    total_losses_, row_counts_, last_rows_ : for each key of `keys_` the total loss (with `pooled`, including the rows it
-        started from), the number of rows (likewise), and the number of its last row among all rows, counted from 1.
+    total_losses_, row_counts_, last_rows_ : for each key of `keys_` the total loss and the number of rows (both, with
+        `pooled`, including those it started from), and the number of its last row among all rows, counted from 1.
     classes_, n_features_in_ : as in the learner.
 
     Examples
@@ -125,8 +125,8 @@ class KeyedLearner(Stored):
             raise ValueError(f"learner={learner!r} is not a learner of regretless: pass one, such as AIOLI().")
         if learner.grows or learner.holds or learner.reads_tables:
             raise ValueError(
-                f"learner={learner!r}: the state of {type(learner).__name__} grows, or holds other learners, and states "
-                "are stacked in arrays of a fixed size. Use AIOLI, FOLKLORE, GAF, VovkAzouryWarmuth, ONS or a "
+                f"learner={learner!r}: the state of {type(learner).__name__} grows, or holds other learners, and the "
+                "states of all keys are arrays of one size. Use AIOLI, FOLKLORE, GAF, VovkAzouryWarmuth, ONS or a "
                 "first-order learner, or a dictionary of learners."
             )
         validate.whole("max_keys", self.max_keys, 1)
@@ -236,13 +236,14 @@ class KeyedLearner(Stored):
         if not len(unknown):
             return numbers
         new = first_of_each(keys, unknown)
-        held, most = len(table), int(self.params_["max_keys"])
+        held, most = len(table), validate.whole("max_keys", self.max_keys, 1)
         if held + len(new) > most:
             raise ValueError(
-                f"key {_plain(new[most - held])!r} is new, and max_keys={most} learners exist or would be created before it: "
-                f"remove keys, for example remove(idle_keys({held + len(new) - most})), or use a larger max_keys. "
-                f"{UNLEARNED}"
+                f"there are {held:,} keys, and {len(new):,} more in this call, the first of them {_plain(new[0])!r}; "
+                f"max_keys={most}: remove keys, for example remove(idle_keys({held + len(new) - most})), or raise the "
+                f"limit with set_params(max_keys=...). {UNLEARNED}"
             )
+        self.params_["max_keys"] = most
         self._make_room(new, kind)
         table.add(new, kind)
         self._kind = kind
@@ -258,7 +259,7 @@ class KeyedLearner(Stored):
                 stored[:, : self._width] = state.keys
             self._width = longest
         starts = [to_array(new, self._width), 0, *(array[None] for array in self.learner_.state_)]
-        grown = [_grown(array, len(new), self.params_["max_keys"]) for array in (stored, *state[1:])]
+        grown = [_grown(array, len(new), self.max_keys) for array in (stored, *state[1:])]
         for array, start in zip(grown, starts, strict=True):
             array[n:] = start
         self._set_state(*grown)
@@ -365,7 +366,9 @@ class KeyedLearner(Stored):
                 f"{mine.n_features_in_} and {classes}."
             )
         if learner._parts > 1:
-            raise ValueError(f"learner={learner!r} was merged, and a merged learner forecasts with constants of its own.")
+            raise ValueError(
+                f"learner={learner!r} was merged, and a merged learner forecasts with constants of its own."
+            )
         given, kind = as_keys([key])
         number = self._numbers(given, kind, adds=True)[0]
         for arrays, array in zip(self._stack, learner.state_, strict=True):
@@ -408,7 +411,9 @@ class KeyedLearner(Stored):
         return {"rows": self._n_rows, "kind": self._kind, "width": self._width}
 
     def _take_up(self, aside: dict[str, Any]) -> None:
-        state_checks.require(aside.keys() == {"rows", "kind", "width"}, f"aside={aside!r} is not that of a KeyedLearner")
+        state_checks.require(
+            aside.keys() == {"rows", "kind", "width"}, f"aside={aside!r} is not that of a KeyedLearner"
+        )
         state_checks.require(aside["kind"] in ("", TEXT, WHOLE), f"kind={aside['kind']!r} of keys is unknown")
         self._n_rows = validate.whole("rows", aside["rows"], 0)
         self._kind, self._width = aside["kind"], validate.whole("width", aside["width"], 0)
@@ -431,9 +436,13 @@ class KeyedLearner(Stored):
 
 def _grown(array: NDArray[Any], more: int, most: int) -> NDArray[Any]:
     """The array with more lines, not yet filled; with room for as many again, so that growing costs little."""
-    n = len(array)
-    room = array.base
-    if not isinstance(room, np.ndarray) or room.shape[1:] != array.shape[1:] or len(room) < n + more:
+    n, room = len(array), array.base
+    if (
+        not isinstance(room, np.ndarray)
+        or room.shape[1:] != array.shape[1:]
+        or room.ctypes.data != array.ctypes.data  # the array was loaded or copied, and is not the start of its base
+        or len(room) < n + more
+    ):
         room = np.empty((min(max(2 * n, n + more, 16), most), *array.shape[1:]), dtype=array.dtype)
         room[:n] = array
     return room[: n + more]

@@ -219,7 +219,7 @@ def say(state: Any, X: Array, constants: Any, out: Array) -> None:
     elif isinstance(constants, vovk.VovkConstants):
         vovk.forecast_block(state, X, out)
     else:
-        linear.forecast_block(state.table, state.size[ogd.FACTOR], full_rows(X), out)
+        linear.forecast_block(state.table, state.size[linear.FACTOR], full_rows(X), out)
 
 
 @chosen_by_type(say)
@@ -232,7 +232,7 @@ def _say(state: Any, X: Any, constants: Any, out: Any) -> Any:
     if kind is vovk.VovkConstants:
         return lambda state, X, constants, out: vovk.forecast_block(state, X, out)
     return lambda state, X, constants, out: linear.forecast_block(
-        state.table, state.size[ogd.FACTOR], compressed(X), out
+        state.table, state.size[linear.FACTOR], compressed(X), out
     )
 
 
