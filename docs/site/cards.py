@@ -114,6 +114,8 @@ def card(function: Callable[..., float], used: list[str], about: str) -> str:
     text += "Numeric assumptions are checked: the function raises {py:obj}`regretless.NoBound` if one fails.\n\n"
     text += f"## The function\n\n{{py:func}}`regretless.bounds.{name}`:\n\n"
     call = entry.call.strip("`")
+    if len(call) > 60:
+        call = re.sub(r"\((.*)\)$", lambda found: "(\n    " + found[1].replace(", ", ",\n    ") + ",\n)", call)
     text += f"```python\nfrom regretless import bounds\n\nprint(bounds.{call})  # {entry.number}\n```\n\n"
     if used:
         links = ", ".join(f"[`{each}`](/learners/{each}.md)" for each in used)

@@ -15,7 +15,7 @@ import gallery  # noqa: E402
 
 project = "regretless"
 author = "The regretless founders"
-project_copyright = "2025, the regretless founders. BSD-3-Clause"
+project_copyright = "2026, the regretless founders. BSD-3-Clause"
 version = release = regretless.__version__
 
 extensions = [

@@ -52,6 +52,30 @@ def links(text: str) -> str:
     return "\n\n".join(blocks)
 
 
+def listed(lines: list[str]) -> list[str]:
+    """Tables as a directive, and paragraphs that begin with a letter in parentheses as a list."""
+    out: list[str] = []
+    joined = re.sub(r"^(\|.*[^|\n])\n(?=\|)", r"\1 ", "\n".join(lines), flags=re.MULTILINE)  # rows on two lines
+    for line in joined.splitlines():
+        if line.startswith("| --- "):
+            out[-1:] = ["", ".. list-table::", "   :header-rows: 1", "", *_row(out[-1])]
+        elif line.startswith("|") and (not out or out[-1].startswith(("   ", "|")) or not out[-1]):
+            out += _row(line) if out and out[-1].startswith("     - ") else [line]
+        elif match := re.match(r"\((\w+)\)  +(.*)", line):
+            out += ["", f"- ({match[1]}) {match[2]}"]
+        elif out and out[-1].startswith("- (") and line.startswith("  "):
+            out[-1] += f" {line.strip()}"
+        else:
+            out.append(line)
+    return out
+
+
+def _row(line: str) -> list[str]:
+    """The cells of a line of a table."""
+    cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+    return [f"   {'* ' if not i else '  '}- {cell}" for i, cell in enumerate(cells)]
+
+
 def rewritten(lines: list[str]) -> list[str]:
     """The docstring as reStructuredText."""
     out: list[str] = []
@@ -62,6 +86,8 @@ def rewritten(lines: list[str]) -> list[str]:
             text = entries(text)
         elif title == "References":
             text = references(text)
+        elif not title:
+            text = listed(text)
         out += text
     return links("\n".join(out)).splitlines()
 
