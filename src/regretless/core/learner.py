@@ -32,7 +32,8 @@ from regretless.core.labels import Labels
 from regretless.core.links import to_probabilities
 from regretless.core.rows import SparseRows
 from regretless.core.stored import Stored
-from regretless.core.tally import LOSS
+from regretless.core.tally import LOSS, ROWS
+from regretless.core.tickets import Settled, Ticket, copy_of_row, loss_of
 from regretless.core.turns import alone, learns
 from regretless.core.types import Array
 
@@ -359,7 +360,62 @@ class OnlineLearner(Stored):
             with uninterrupted():
                 self._run(row, target, ONE, out)
         else:
-            self.partial_fit(as_block(x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes)
+            self._learn_block_of_one(x, y, classes, None)
+
+    def _learn_block_of_one(self, x: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        self.partial_fit(as_block(x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes, sample_weight)
+
+    # ------------------------------------------------------------------ labels that come later
+
+    def forecast(self, x: Any) -> Ticket:
+        """Forecast one row whose label comes later; pass the ticket to `learn` when it is known.
+
+        >>> import regretless
+        >>> learner = regretless.AIOLI().begin(2, classes=["no", "yes"])
+        >>> ticket, other = learner.forecast([0.0, 1.0]), learner.forecast([1.0, 0.0])
+        >>> print(f"{learner.learn(other, 'no').loss:.3f}")
+        0.693
+        >>> print(learner.learn(ticket, "yes").delay, ticket.forecast)
+        1 [0.5 0.5]
+        """
+        check_is_fitted(self, "state_")
+        said, classes = self._said_of_one(x)
+        return Ticket(copy_of_row(x), said, classes, self._count_learned())
+
+    @learns
+    def learn(self, ticket: Ticket, y: Any, sample_weight: float | None = None) -> Settled:
+        """Learn the row of a ticket, whose label is now known. Returns the losses of both forecasts.
+
+        The forecast in the ticket is older than the learner by `delay` rows. The loss of the forecasts in all tickets
+        exceeds the best in hindsight by at most the certificate plus the sum of the costs, if the learner has the log
+        loss or the squared one and the weights are 1.
+        """
+        if not isinstance(ticket, Ticket):
+            raise TypeError(f"learn takes a ticket that forecast() returned, not a {type(ticket).__name__}.")
+        if ticket.learned:
+            raise ValueError("this ticket was learned already: each is learned once.")
+        said, classes = self._said_of_one(ticket.x)
+        settled = Settled(
+            loss_of(ticket.forecast, ticket.classes, y),
+            loss_of(said, classes, y),
+            self._count_learned() - ticket.rows,
+        )
+        if sample_weight is None:
+            self.learn_one(ticket.x, y)
+        else:
+            self._learn_block_of_one(ticket.x, y, None, [sample_weight])
+        ticket.learned = True
+        return settled
+
+    def _said_of_one(self, x: Any) -> tuple[Any, Array | None]:
+        """The forecast of one row, and the classes that it is about."""
+        if not hasattr(self, "classes_"):
+            return self.predict_one(x), None
+        says = getattr(self, "predict_proba_one", None) or self.predict_one
+        return says(x), self.classes_
+
+    def _count_learned(self) -> int:
+        return int(self.state_.tally[ROWS])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
