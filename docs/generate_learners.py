@@ -1,7 +1,8 @@
 """Generate docs/learners/ from the docstrings and docs/choosing.toml: `make docs`.
 
-One page per learner: when to choose it, the algorithm, its guarantee, parameters, attributes, an example with the numbers
-it prints, and references. The table has the first line of each docstring, and the order of the learner's bound.
+One page per learner: when to choose it, the algorithm, its guarantee, parameters, attributes, an example with the
+numbers it prints, and references. The table has the first line of each docstring, and the order of the learner's
+bound.
 """
 
 from __future__ import annotations
@@ -215,11 +216,13 @@ def index() -> str:
     """The index of the pages: the table of learners."""
     return (
         f"# Learners\n\n{NOTE}\n\n"
-        "Each page says when to choose the learner, then has the algorithm, its guarantee, its parameters and an example.\n"
+        "Each page says when to choose the learner, then has the algorithm, its guarantee, its "
+        "parameters and an example.\n"
         "[Which learner?](../which-learner.md) leads to one by questions. The terms are defined in\n"
-        "[concepts.md](../concepts.md), the theorems as functions in [bounds.md](../bounds.md). Here n is the number of rows,\n"
-        "d of features, K of classes, N of members; B bounds the comparator, G the gradients, and rows have norm at most 1.\n\n"
-        + table("../")
+        "[concepts.md](../concepts.md), the theorems as functions in [bounds.md](../bounds.md). Here n "
+        "is the number of rows,\n"
+        "d of features, K of classes, N of members; B bounds the comparator, G the gradients, and rows "
+        "have norm at most 1.\n\n" + table("../")
     )
 
 

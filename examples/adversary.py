@@ -2,9 +2,9 @@
 An adversary that sees every forecast
 =====================================
 
-The adversary chooses the label that the learner thought less likely. Every learner is then wrong on every row, and has a
-log loss of at least ln 2 = 0.693 per row. No fixed weights do well either, and the difference, the regret, is bounded by
-a theorem. Run it with ``python examples/adversary.py``.
+The adversary chooses the label that the learner thought less likely. Every learner is then wrong on every row, and
+has a log loss of at least ln 2 = 0.693 per row. No fixed weights do well either, and the difference, the regret, is
+bounded by a theorem. Run it with ``python examples/adversary.py``.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Calibrated probabilities of a rare event
 ========================================
 
-One row in twelve is positive. Errors say little here: always "no" is wrong in 8 % of the rows. What matters is whether a
-forecast of 30 % happens in 30 % of the cases, because decisions weigh costs with it. Nothing is tuned and nothing is
-scaled. Run it with ``python examples/calibration.py``.
+One row in twelve is positive. Errors say little here: always "no" is wrong in 8 % of the rows. What matters is
+whether a forecast of 30 % happens in 30 % of the cases, because decisions weigh costs with it. Nothing is tuned and
+nothing is scaled. Run it with ``python examples/calibration.py``.
 """
 
 import matplotlib.pyplot as plt

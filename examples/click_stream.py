@@ -61,7 +61,9 @@ folder.cleanup()
 share = learner.predict_proba_one({"device": None, "hour": None, "age": None, "price": None})[1]
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 axes.plot(np.arange(1, len(losses) + 1) * 500, losses, marker="o", label="OnlineLogisticRegression")
-axes.axhline(-(share * np.log(share) + (1 - share) * np.log(1 - share)), color="0.5", linestyle="--", label="the share of clicks")
+axes.axhline(
+    -(share * np.log(share) + (1 - share) * np.log(1 - share)), color="0.5", linestyle="--", label="the share of clicks"
+)
 axes.set(xlabel="rows", ylabel="mean log loss of a block")
 axes.legend(frameon=False)
 plt.show()

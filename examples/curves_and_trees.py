@@ -35,7 +35,12 @@ for line, (name, y) in zip(axes, streams.items(), strict=True):
         errors = traces[title].error_rate
         print(f"{name:11} {title:14} log loss {traces[title].mean_log_loss:.3f}, errors {errors:.1%}")
         panel.imshow(
-            learner.predict_proba(grid)[:, 1].reshape(60, 60), origin="lower", extent=(-1, 1, -1, 1), cmap="RdBu", vmin=0, vmax=1
+            learner.predict_proba(grid)[:, 1].reshape(60, 60),
+            origin="lower",
+            extent=(-1, 1, -1, 1),
+            cmap="RdBu",
+            vmin=0,
+            vmax=1,
         )
         panel.set(title=f"{title}: {errors:.0%} errors", xticks=[], yticks=[])
         panel.title.set_fontsize("small")

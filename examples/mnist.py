@@ -37,7 +37,9 @@ for name, forecast in named.items():
 figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
 for name, forecast in named.items():
     axes.plot(np.arange(ROWS, len(y) + 1, ROWS), 100 * (forecast != y).reshape(-1, ROWS).mean(axis=1), label=name)
-axes.set(xlabel="rows", ylabel="errors, %", yscale="log", yticks=[3, 5, 10, 20, 50], yticklabels=["3", "5", "10", "20", "50"])
+axes.set(
+    xlabel="rows", ylabel="errors, %", yscale="log", yticks=[3, 5, 10, 20, 50], yticklabels=["3", "5", "10", "20", "50"]
+)
 axes.legend(frameon=False)
 plt.show()
 

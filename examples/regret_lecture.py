@@ -51,8 +51,8 @@ plt.show()
 # %%
 # 3. Curvature buys a logarithm
 # -----------------------------
-# If losses are strongly convex with constant σ, steps 1/(σt) have regret of order ln n. Here the loss is the logistic loss plus a
-# multiple of the squared norm.
+# If losses are strongly convex with constant σ, steps 1/(σt) have regret of order ln n. Here the loss is the logistic
+# loss plus a multiple of the squared norm.
 labels = logistic(2000, d=5, radius=5.0, seed=1)
 curved = play(StronglyConvexOGD("logistic", regularization=0.1), labels.X, labels.y, progress=False)
 print(f"after 2000 rows: regret {curved.regret[-1][1]:.1f} <= {curved.bound[-1]:.1f}")
@@ -61,10 +61,15 @@ print(f"after 2000 rows: regret {curved.regret[-1][1]:.1f} <= {curved.bound[-1]:
 # 4. An improper learner is better
 # --------------------------------
 # The log loss is curved too, but the constant is exponential in the radius B for learners that choose weights before
-# they see the row. AIOLI sees the row first, and moves an uncertain forecast towards 1/2: a factor B instead of e^B. The
-# stream of Hazan, Koren and Levy (2014) shows the difference.
+# they see the row. AIOLI sees the row first, and moves an uncertain forecast towards 1/2: a factor B instead of e^B.
+# The stream of Hazan, Koren and Levy (2014) shows the difference.
 hard = adversarial(3000, seed=0)
-traces = play({"AIOLI": AIOLI(radius=hard.radius), "ONS": ONS(radius=hard.radius), "OGD": OGD(radius=hard.radius)}, hard.X, hard.y, progress=False)
+traces = play(
+    {"AIOLI": AIOLI(radius=hard.radius), "ONS": ONS(radius=hard.radius), "OGD": OGD(radius=hard.radius)},
+    hard.X,
+    hard.y,
+    progress=False,
+)
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 for name, trace in traces.items():
     axes.plot(trace.rows, [high for _, high in trace.regret], label=name)
@@ -88,5 +93,7 @@ print(f"mixture:     total log loss {mixture.log_loss[-1]:.2f}")
 # Last, everything at once: an adversary that sees the forecasts of a learner cannot make its regret large.
 trace = play(AIOLI(radius=3.0, feature_bound=1.0), against_the_forecast(1000, d=3), classes=[-1, 1], progress=False)
 low, high = trace.regret[-1]
-print(f"wrong on {trace.checkpoints[-1].mistakes:.0f} of 1000 rows, and regret {high:.2f} <= certificate "
-      f"{trace.certificate[-1]:.2f} <= bound {trace.bound[-1]:.2f}")
+print(
+    f"wrong on {trace.checkpoints[-1].mistakes:.0f} of 1000 rows, and regret {high:.2f} <= certificate "
+    f"{trace.certificate[-1]:.2f} <= bound {trace.bound[-1]:.2f}"
+)

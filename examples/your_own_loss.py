@@ -2,8 +2,8 @@
 Your own loss: a quantile of the next value
 ===========================================
 
-The pinball loss of the quantile 0.9: forecasts below the label cost nine times as much as forecasts above it. Any convex
-loss of a score works, with a certificate: the theorems on gradient descent need nothing else. Run it with
+The pinball loss of the quantile 0.9: forecasts below the label cost nine times as much as forecasts above it. Any
+convex loss of a score works, with a certificate: the theorems on gradient descent need nothing else. Run it with
 ``python examples/your_own_loss.py``.
 """
 

@@ -97,7 +97,11 @@ def test_every_page_is_in_an_index():
     for page in Path("docs").glob("*.md"):
         assert page.name == "README.md" or f"({page.name})" in index
     for page in Path("docs").glob("*/*.md"):
-        assert page.name == "README.md" or page.parent.name == "site" or f"({page.name})" in (page.parent / "README.md").read_text()
+        assert (
+            page.name == "README.md"
+            or page.parent.name == "site"
+            or f"({page.name})" in (page.parent / "README.md").read_text()
+        )
 
 
 def test_public_names_have_docstrings_with_examples():

@@ -18,9 +18,10 @@ import cards
 import charts
 import contents
 import gallery
-import reference
 import references
 import sources
+
+import reference
 
 HERE = Path(__file__).parent
 BUILD = sources.ROOT / "build" / "site"
@@ -69,7 +70,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=BUILD, help="the folder for sources and pages")
     parser.add_argument("--fresh", action="store_true", help="build everything again")
-    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes for examples and pages")
+    parser.add_argument(
+        "--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes for examples and pages"
+    )
     chosen = parser.parse_args()
     if chosen.fresh:
         shutil.rmtree(chosen.out, ignore_errors=True)

@@ -96,9 +96,11 @@ def card(function: Callable[..., float], used: list[str], about: str) -> str:
     """The page of one theorem."""
     name, entry = function.__name__, tables.entry(function)
     paragraphs = [" ".join(part.split()) for part in (inspect.getdoc(function) or "").split("\n\n")]
-    remarks = [part for part in paragraphs[1:] if not part.startswith((".. math::", "**Order.**", "**Assumes.**", ">>>"))]
+    remarks = [
+        part for part in paragraphs[1:] if not part.startswith((".. math::", "**Order.**", "**Assumes.**", ">>>"))
+    ]
     formula = next(part for part in paragraphs if part.startswith(".. math::")).removeprefix(".. math:: ")
-    key, _, rest = entry.theorem.partition(", ")
+    _, _, rest = entry.theorem.partition(", ")
     cited = ", ".join(f"[{each}](#ref-{each})" for each in re.findall(r"`([\w-]+)`", entry.theorem))
     source = cited + (f", {rest}" if rest and "`" not in rest else "")
     text = f"# {name}\n\n**{math(entry.bounded)}** is at most\n\n```{{math}}\n{formula}\n```\n\n"
@@ -133,17 +135,22 @@ def index() -> str:
     introduction = re.sub(r"<!--.*?-->\n\n", "", introduction, flags=re.DOTALL)
     introduction = introduction.replace("# Bounds", "# Theorem cards").replace(
         "The tables below list the bounded quantity,\nthe formula, the assumptions and a worked example.",
-        "Each has a card: the statement,\nthe assumptions, the function, known errors of the text, and a picture of the bound "
+        "Each has a card: the statement,\nthe assumptions, the function, known errors of the text, and a "
+        "picture of the bound "
         "beside\nwhat happened on a hard stream.",
     )
     notation = notation.replace('The column "theorem" starts with the key of the\ntext in `REFERENCES.bib`.', "")
     text = introduction.replace("(errata.md)", "(/errata.md)")
     for family in tables.FAMILIES:
         title = (family.__doc__ or "").strip().partition(": ")[0].rstrip(".")
-        text += f"## {title if '`' not in title else 'Trees'}\n\n| card | bounded quantity | order |\n| --- | --- | --- |\n"
+        text += (
+            f"## {title if '`' not in title else 'Trees'}\n\n| card | bounded quantity | order |\n| --- | --- | --- |\n"
+        )
         for function in tables.theorems(family):
             entry = tables.entry(function)
-            text += f"| [`{function.__name__}`](/bounds/{function.__name__}.md) | {math(entry.bounded)} | {entry.order} |\n"
+            text += (
+                f"| [`{function.__name__}`](/bounds/{function.__name__}.md) | {math(entry.bounded)} | {entry.order} |\n"
+            )
         text += "\n"
     return text + "## Notation\n\nUnless a card says otherwise:" + notation
 
@@ -157,10 +164,24 @@ def draw(name: str) -> tuple[bytes, str]:
     picture = GAMES[name]()
     figure, axes = plots.panels(1, 1, width=6.4, height=3.6)
     panel = axes[0, 0]
-    looks = {BOUND: (plots.BOUND, "--"), "lower bound": (plots.BOUND, "--"), CERTIFICATE: (plots.CERTIFICATE, "-."), "rows": ("0.8", "-")}
+    looks = {
+        BOUND: (plots.BOUND, "--"),
+        "lower bound": (plots.BOUND, "--"),
+        CERTIFICATE: (plots.CERTIFICATE, "-."),
+        "rows": ("0.8", "-"),
+    }
     for label, values in picture.curves.items():
         colour, line = looks.get(label, (plots.REGRET, "-"))
-        panel.plot(picture.x, np.asarray(values, dtype=float), color=colour, linestyle=line, linewidth=1.8, marker="o", markersize=3, label=label)
+        panel.plot(
+            picture.x,
+            np.asarray(values, dtype=float),
+            color=colour,
+            linestyle=line,
+            linewidth=1.8,
+            marker="o",
+            markersize=3,
+            label=label,
+        )
     panel.set_xscale("log")
     if picture.log_y:
         panel.set_yscale("log")

@@ -43,7 +43,9 @@ def quality_rows() -> list[tuple[str, float, float]]:
     """Stream, ratio to the best default rival and to the best tuned one, from the table of the page."""
     text = (DOCS / "benchmarks.md").read_text("utf-8")
     table = text[text.index("<!-- quality: begin") : text.index("<!-- quality: end")]
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("|")]
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("|")
+    ]
     at = [i for i, title in enumerate(lines[0]) if title == "ratio"]
     return [(row[0], float(row[at[0]]), float(row[at[1]])) for row in lines[2:]]
 
@@ -54,8 +56,12 @@ def quality() -> Any:
     figure, axes = plots.panels(1, 1, width=7.0, height=0.24 * len(rows) + 0.9)
     panel = axes[0, 0]
     y = range(len(rows))
-    panel.scatter([row[1] for row in rows], y, marker="o", color=plots.COLOURS[1], label="best rival by default", zorder=3)
-    panel.scatter([row[2] for row in rows], y, marker="D", color=plots.COLOURS[2], label="best rival tuned in hindsight", zorder=3)
+    panel.scatter(
+        [row[1] for row in rows], y, marker="o", color=plots.COLOURS[1], label="best rival by default", zorder=3
+    )
+    panel.scatter(
+        [row[2] for row in rows], y, marker="D", color=plots.COLOURS[2], label="best rival tuned in hindsight", zorder=3
+    )
     panel.axvline(1.0, color="black", linewidth=0.8)
     panel.set_xscale("log")
     panel.set_xticks([0.03, 0.1, 0.3, 1.0], ["0.03", "0.1", "0.3", "1"])
@@ -86,7 +92,9 @@ def growth() -> Any:
     figure, axes = plots.panels(1, len(titles), width=3.6, height=4.0)
     for panel, (letter, title) in zip(axes[0], titles.items(), strict=True):
         for i, line in enumerate(line for line in lines if line["letter"] == letter):
-            label = line["what"].replace(", d = 20", "").replace("OnlineLogisticRegression", "OnlineLogistic-\nRegression")
+            label = (
+                line["what"].replace(", d = 20", "").replace("OnlineLogisticRegression", "OnlineLogistic-\nRegression")
+            )
             panel.plot(line["sizes"], [ns / 1000 for ns in line["least_ns"]], label=label, **plots.style(i))
         panel.set_xscale("log")
         panel.set_yscale("log")
@@ -113,7 +121,11 @@ def missed() -> str:
         f"found {goal['value']:.3g} {goal['unit']}."
         for goal in goals
     ]
-    lines += [f"- Log loss on {name}: {tuned:g} times that of the best tuned rival." for name, _, tuned in quality_rows() if tuned > 1]
+    lines += [
+        f"- Log loss on {name}: {tuned:g} times that of the best tuned rival."
+        for name, _, tuned in quality_rows()
+        if tuned > 1
+    ]
     return "\n".join(lines) + "\n"
 
 

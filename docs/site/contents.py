@@ -11,7 +11,7 @@ PROJECT = ["changelog", "contributing", "architecture", "security", "references"
 START_PAGE = """\
 # Start
 
-- [Quickstart](quickstart.md): install, run a race, train on a file, use a learner in Python, save and load, read the report.
+- [Quickstart](quickstart.md): install, run a race, train on a file, use a learner in Python, save and load.
 - [Which learner?](which-learner.md) A few questions lead to a learner.
 - [Concepts](concepts.md): online learning, loss, regret, comparator, certificate and bound, in one page.
 - [From River, scikit-learn and Vowpal Wabbit](coming-from.md): their commonest lines, and ours.

@@ -49,9 +49,10 @@ from regretless import (
     mixable,
     play,
 )
-from regretless.theory.domains import Ball, Growing, RowBall, Simplex
-from regretless.learners.first_order.schedules import AdaGradNorm, Sequence as Steps
+from regretless.learners.first_order.schedules import AdaGradNorm
+from regretless.learners.first_order.schedules import Sequence as Steps
 from regretless.streams import against_the_forecast, label_noise, softmax
+from regretless.theory.domains import Ball, Growing, RowBall, Simplex
 
 BOUND, CERTIFICATE = "bound", "certificate"
 ROWS = 1000
@@ -115,7 +116,9 @@ def with_the_sign(n: int, d: int, seed: int = 0) -> Callable[[], Generator[Any, 
 
 def two_labels(learner: Any, bound: Callable[[int], float] | None = None, rows: int = ROWS) -> Picture:
     """A binary learner against the adversary of `streams.against_the_forecast`."""
-    about = f"`{learner!r}` on {rows} rows of norm 1 with 3 features; every label is the one that it thought less likely."
+    about = (
+        f"`{learner!r}` on {rows} rows of norm 1 with 3 features; every label is the one that it thought less likely."
+    )
     return regret(learner, against_the_forecast(rows, d=3), about, bound, classes=[-1, 1], rows=rows)
 
 
@@ -142,7 +145,10 @@ def growing_balls() -> Picture:
         given = {"steps": STEPS[:n], "radii": radii[:n], "gradient_bound": 1.0}
         return bounds.growing_balls(**given, comparator_norm=1.0)
 
-    about = "`MirrorDescent` on a ball whose radius grows from 1/2 to 2, on linear losses that are never negative, against weights of norm at most 1."
+    about = (
+        "`MirrorDescent` on a ball whose radius grows from 1/2 to 2, on linear losses that are never "
+        "negative, against weights of norm at most 1."
+    )
     return regret(learner, with_the_sign(ROWS, 3), about, theorem, domain=Ball(1.0))
 
 
@@ -171,7 +177,10 @@ def aioli_inexact() -> Picture:
             found.append(losses - best.loss)
     case = {"n_features": d, "radius": B, "feature_bound": 1.0, "regularization": 1 / B**2}
     promised = [bounds.aioli_inexact(k, **case, error=error) for k in marks]
-    about = f"AIOLI's definition, with weights {error} from the minimiser, moved against the coming label; 2 features, B = 3."
+    about = (
+        f"AIOLI's definition, with weights {error} from the minimiser, moved against the coming label; 2 "
+        "features, B = 3."
+    )
     return Picture(about, marks, {BOUND: promised, "regret": found})
 
 
@@ -194,7 +203,8 @@ def kernel(learner: Any, classes: int, n: int) -> Picture:
     X = rng.uniform(-1, 1, size=(n, 2))
     y = (np.hypot(*X.T) * 3).astype(int) % classes
     distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    # The comparator is a function of the kernel space, or, on these rows, weights of the columns of a root of the matrix.
+    # The comparator is a function of the kernel space, or, on these rows, weights of the columns of a root of the
+    # matrix.
     root = np.linalg.cholesky(np.exp(-learner.gamma * distances) + 1e-9 * np.eye(n))
     loss, marks = 0.0, [k for k in MARKS if k <= n and k >= classes]
     found: dict[str, list[float]] = {BOUND: [], CERTIFICATE: [], "regret": []}
@@ -229,7 +239,10 @@ def perceptron() -> Picture:
         promised.append(
             bounds.perceptron(comparator_norm=float(np.linalg.norm(u)), feature_bound=1.0, hinge_loss=float(hinge))
         )
-    about = "`Perceptron()` on separable rows with 5 % of the labels flipped; u has the least hinge loss of norm at most 10."
+    about = (
+        "`Perceptron()` on separable rows with 5 % of the labels flipped; u has the least hinge loss of norm "
+        "at most 10."
+    )
     return Picture(about, MARKS, {BOUND: promised, "mistakes": made}, y_label="mistakes")
 
 
@@ -276,7 +289,9 @@ def boosting_game() -> tuple[OnlineBoosting, list[int], list[float], list[float]
 def boosting() -> Picture:
     """Mistakes, and the bound from the edges measured."""
     learner, marks, made, promised, _ = boosting_game()
-    about = f"`{learner!r}` on three classes. After so few rows the bound is above the number of rows; it is for millions."
+    about = (
+        f"`{learner!r}` on three classes. After so few rows the bound is above the number of rows; it is for millions."
+    )
     return Picture(about, marks, {BOUND: promised, "mistakes": made}, y_label="mistakes", log_y=True)
 
 
@@ -284,7 +299,8 @@ def weak_learning() -> Picture:
     """The same game, with one edge for all weak learners."""
     learner, marks, made, _, promised = boosting_game()
     about = (
-        f"`{learner!r}` on three classes; the edge is the root mean square of the measured ones, and S = 0. After so few "
+        f"`{learner!r}` on three classes; the edge is the root mean square of the measured ones, and S = "
+        "0. After so few "
         "rows the bound is above the number of rows."
     )
     return Picture(about, marks, {BOUND: promised, "mistakes": made}, y_label="mistakes", log_y=True)
@@ -304,11 +320,18 @@ def boosting_regression(known: bool) -> Picture:
     for t in range(n):
         learner.update(S[t], int(named[t]), int(y[t]))
         if t + 1 in marks:
-            theorem = bounds.boosting_regression(t + 1, horizon=n) if known else bounds.boosting_regression_anytime(t + 1)
+            theorem = (
+                bounds.boosting_regression(t + 1, horizon=n) if known else bounds.boosting_regression_anytime(t + 1)
+            )
             best = with_alpha[:, : t + 1].sum(axis=1).min()
-            for name, value in zip(found, (theorem, learner.regret_certificate(), learner.total_loss_ - best), strict=True):
+            for name, value in zip(
+                found, (theorem, learner.regret_certificate(), learner.total_loss_ - best), strict=True
+            ):
                 found[name].append(value)
-    about = f"`BoostingRegression({K}{f', horizon={n}' if known else ''})` on scores that are noise; two of three suggested labels are right."
+    about = (
+        f"`BoostingRegression({K}{f', horizon={n}' if known else ''})` on scores that are noise; two of three "
+        "suggested labels are right."
+    )
     return Picture(about, marks, found)
 
 
@@ -319,7 +342,9 @@ def bandit_stream(n: int) -> tuple[Any, Any]:
     return np.column_stack([2.0 * y - 1, np.zeros(n)]), y
 
 
-def bandit_mistakes(make: Callable[[int, int], Any], promise: Callable[[Any, int, Any, Any], float], about: str) -> Picture:
+def bandit_mistakes(
+    make: Callable[[int, int], Any], promise: Callable[[Any, int, Any, Any], float], about: str
+) -> Picture:
     """The mean over 10 seeds of the mistakes on one stream, for several lengths."""
     lengths, made, promised = [50, 100, 200, 400, 800], [], []
     for n in lengths:
@@ -333,7 +358,9 @@ def bandit_mistakes(make: Callable[[int, int], Any], promise: Callable[[Any, int
             counts.append(learner.mistakes_)
         made.append(float(np.mean(counts)))
         promised.append(promise(learner, n, X, y))
-    return Picture(about, lengths, {BOUND: promised, "mistakes (mean of 10 runs)": made, "rows": lengths}, y_label="mistakes")
+    return Picture(
+        about, lengths, {BOUND: promised, "mistakes (mean of 10 runs)": made, "rows": lengths}, y_label="mistakes"
+    )
 
 
 def bandit() -> Picture:
@@ -372,7 +399,8 @@ def gaptron(information: str) -> Picture:
     def make(n: int, seed: int) -> Any:
         return Gaptron(information, gamma=0.1, n_classes=2, random_state=seed)
 
-    about = f"`Gaptron({information!r})` on two classes that a margin separates; the comparator has norm {size * math.sqrt(2):.2f}."
+    size_text = f"{size * math.sqrt(2):.2f}"
+    about = f"`Gaptron({information!r})` on two classes that a margin separates; the comparator has norm {size_text}."
     return bandit_mistakes(make, promise, about) if information == "bandit" else full_information(make, promise, about)
 
 
@@ -390,7 +418,9 @@ def full_information(make: Any, promise: Any, about: str) -> Picture:
             counts.append(learner.mistakes_)
         made.append(float(np.mean(counts)))
         promised.append(promise(learner, n, X, y))
-    return Picture(about, lengths, {BOUND: promised, "mistakes (mean of 10 runs)": made, "rows": lengths}, y_label="mistakes")
+    return Picture(
+        about, lengths, {BOUND: promised, "mistakes (mean of 10 runs)": made, "rows": lengths}, y_label="mistakes"
+    )
 
 
 # ---------------------------------------------------------------------- mixtures and trees
@@ -399,11 +429,22 @@ def full_information(make: Any, promise: Any, about: str) -> Picture:
 def mixture() -> Picture:
     """A mixture of three radii, against the best of them."""
     members = {radius: AIOLI(radius=radius) for radius in (0.3, 3.0, 30.0)}
-    mixed: Any = play(Mixture(list(members.values())), against_the_forecast(ROWS, 3), classes=[-1, 1], checkpoints=MARKS, progress=False)
+    mixed: Any = play(
+        Mixture(list(members.values())),
+        against_the_forecast(ROWS, 3),
+        classes=[-1, 1],
+        checkpoints=MARKS,
+        progress=False,
+    )
     X, y = mixed.stream.joined()
-    alone: Any = play({str(r): each for r, each in members.items()}, X, y, classes=[-1, 1], checkpoints=MARKS, progress=False)
+    alone: Any = play(
+        {str(r): each for r, each in members.items()}, X, y, classes=[-1, 1], checkpoints=MARKS, progress=False
+    )
     best = np.min([trace.log_loss for trace in alone.values()], axis=0)
-    about = "`Mixture` of AIOLI with radius 0.3, 3 and 30, on labels that it thought less likely, against the best of the three."
+    about = (
+        "`Mixture` of AIOLI with radius 0.3, 3 and 30, on labels that it thought less likely, against the "
+        "best of the three."
+    )
     curves = {BOUND: [bounds.mixture(prior=1 / 3)] * len(MARKS), "loss above the best member": mixed.log_loss - best}
     return Picture(about, MARKS, curves, y_label="log loss above the best")
 
@@ -432,7 +473,10 @@ def fixed_share() -> Picture:
         if t + 1 in marks:
             found[BOUND].append(bounds.fixed_share(t + 1, switches=k, n_members=2, share=share))
             found["loss above the best sequence"].append(loss[t] - least.min())
-    about = f"`Mixture(share={share})` of a cautious and a bold OGD; labels are signal and noise in turn. The best sequence of members has at most 3 switches."
+    about = (
+        f"`Mixture(share={share})` of a cautious and a bold OGD; labels are signal and noise in turn. The "
+        "best sequence of members has at most 3 switches."
+    )
     return Picture(about, marks, found, y_label="log loss above the best")
 
 
@@ -449,12 +493,22 @@ def mondrian(constants: bool) -> Picture:
         learner.partial_fit(X[start:m], y[start:m], classes=[0, 1])
         start = m
         leaves = learner._best_prunings()[:, 1].astype(int).tolist()
-        theorem = [bounds.mondrian_constants(m, n_leaves=k, n_classes=K) if constants else bounds.mondrian_pruning(m, n_leaves=k) for k in leaves]
+        theorem = [
+            bounds.mondrian_constants(m, n_leaves=k, n_classes=K)
+            if constants
+            else bounds.mondrian_pruning(m, n_leaves=k)
+            for k in leaves
+        ]
         found[BOUND].append(float(np.mean(theorem)))
         found["loss above the best prunings"].append(learner.regret_certificate())
-    about = "`MondrianForest(n_estimators=1)` on a noisy chessboard, against the best pruning of its tree. The certificate is the exact value."
+    about = (
+        "`MondrianForest(n_estimators=1)` on a noisy chessboard, against the best pruning of its tree. The "
+        "certificate is the exact value."
+    )
     if constants:
-        about += " The bound is for the best constants in the leaves, which have less loss than the leaves' own forecasts."
+        about += (
+            " The bound is for the best constants in the leaves, which have less loss than the leaves' own forecasts."
+        )
     return Picture(about, marks, found, y_label="log loss above the best")
 
 
@@ -472,7 +526,13 @@ def logistic_risk(p: Any) -> float:
 def least_logistic_risk(radius: float) -> float:
     """The least risk of weights in a ball."""
     ball = {"type": "ineq", "fun": lambda w: radius**2 - w @ w}
-    done = minimize(lambda w: logistic_risk(1 / (1 + np.exp(-SUPPORT @ w))), np.zeros(2), constraints=[ball], method="SLSQP", tol=1e-12)
+    done = minimize(
+        lambda w: logistic_risk(1 / (1 + np.exp(-SUPPORT @ w))),
+        np.zeros(2),
+        constraints=[ball],
+        method="SLSQP",
+        tol=1e-12,
+    )
     return float(done.fun)
 
 
@@ -482,7 +542,14 @@ def drawn(rng: Any, n: int) -> tuple[Any, Any]:
     return SUPPORT[at], (rng.random(n) < CHANCES[at]).astype(int)
 
 
-def excess_risk(model: Callable[[int], Any], radius: float, promise: Callable[[Any, int], float], about: str, lengths: Sequence[int], runs: int) -> Picture:
+def excess_risk(
+    model: Callable[[int], Any],
+    radius: float,
+    promise: Callable[[Any, int], float],
+    about: str,
+    lengths: Sequence[int],
+    runs: int,
+) -> Picture:
     """The mean over runs of the exact excess risk, with the bound."""
     best, rng = least_logistic_risk(radius), np.random.default_rng(0)
     found, promised = [], []
@@ -490,7 +557,9 @@ def excess_risk(model: Callable[[int], Any], radius: float, promise: Callable[[A
         risks = []
         for seed in range(runs):
             X, y = drawn(rng, n)
-            fitted = model(seed).fit(X, y, **({} if isinstance(model(seed), SampleMinmaxPredictor) else {"classes": [0, 1]}))
+            fitted = model(seed).fit(
+                X, y, **({} if isinstance(model(seed), SampleMinmaxPredictor) else {"classes": [0, 1]})
+            )
             risks.append(logistic_risk(fitted.predict_proba(SUPPORT)[:, 1]) - best)
         found.append(float(np.mean(risks)))
         promised.append(promise(fitted, n))
@@ -553,14 +622,21 @@ def shifted_average() -> Picture:
             risks.append(((model.predict(SUPPORT) - means) ** 2).mean() - best)
         found.append(float(np.mean(risks)))
         promised.append(model.excess_risk_bound(comparator_norm=float(np.linalg.norm(u)), failure=0.2))
-    about = "`ShiftedLeastSquares(label_bound=1.0)` on independent draws of four rows with labels -1 and 1; risks are exact. The bound holds with probability 80 %."
-    return Picture(about, lengths, {BOUND: promised, "excess risk (mean of 10 runs)": found}, y_label="excess risk", log_y=True)
+    about = (
+        "`ShiftedLeastSquares(label_bound=1.0)` on independent draws of four rows with labels -1 and 1; "
+        "risks are exact. The bound holds with probability 80 %."
+    )
+    return Picture(
+        about, lengths, {BOUND: promised, "excess risk (mean of 10 runs)": found}, y_label="excess risk", log_y=True
+    )
 
 
 M = 50  # base functions
 
 
-def aggregation(make: Callable[[int], Any], promise: Callable[[Any, int], float], about: str, lower: bool = False) -> Picture:
+def aggregation(
+    make: Callable[[int], Any], promise: Callable[[Any, int], float], about: str, lower: bool = False
+) -> Picture:
     """M functions that guess, one of which is a little better: the exact excess risk of their mixture."""
     lengths, found, promised = (30, 100, 300, 1000), [], []
     for n in lengths:
@@ -579,7 +655,13 @@ def aggregation(make: Callable[[int], Any], promise: Callable[[Any, int], float]
     curves = {BOUND: promised, "excess risk (mean of 20 runs)": found}
     if lower:
         curves = {"excess risk (mean of 20 runs)": found, "lower bound": promised}
-    return Picture(f"{about} {M} functions guess, and one is right a little more often.", lengths, curves, y_label="excess risk", log_y=True)
+    return Picture(
+        f"{about} {M} functions guess, and one is right a little more often.",
+        lengths,
+        curves,
+        y_label="excess risk",
+        log_y=True,
+    )
 
 
 def mirror_average(n: int) -> MirrorDescent:
@@ -598,13 +680,16 @@ GIVEN = {"n_functions": M, "radius": 1.0, "gradient_bound": 1.0}
 GAMES: dict[str, Callable[[], Picture]] = {
     "aioli": lambda: two_labels(AIOLI(radius=3.0, feature_bound=1.0)),
     "aioli_inexact": aioli_inexact,
-    "aioli_descent": lambda: two_labels(AIOLI(radius=3.0, feature_bound=1.0, curvature="aioli", solver="descent"), rows=300),
+    "aioli_descent": lambda: two_labels(
+        AIOLI(radius=3.0, feature_bound=1.0, curvature="aioli", solver="descent"), rows=300
+    ),
     "aioli_excess_risk": aioli_excess_risk,
     "folklore": lambda: three_labels(FOLKLORE(radius=3.0, feature_bound=1.0)),
     "gaf_general": lambda: regret(
         GeneralGAF(mixable.SquaredLoss(), radius=3.0, feature_bound=1.0),
         against_the_sign(ROWS, 3),
-        "`GeneralGAF(SquaredLoss())` on rows of norm 1 with 3 features; every label is -1 or 1, on the other side of the forecast.",
+        "`GeneralGAF(SquaredLoss())` on rows of norm 1 with 3 features; every label is -1 or 1, on the "
+        "other side of the forecast.",
     ),
     "gaf": lambda: three_labels(GAF(radius=3.0, feature_bound=1.0)),
     "gaf_logistic": lambda: three_labels(
@@ -616,7 +701,8 @@ GAMES: dict[str, Callable[[], Picture]] = {
     "vovk_azoury_warmuth": lambda: regret(
         VovkAzouryWarmuth(regularization=1 / 9),
         against_the_sign(ROWS, 3),
-        "`VovkAzouryWarmuth()` on rows of norm 1 with 3 features; every label is -1 or 1, on the other side of the forecast. Comparators have norm at most 3.",
+        "`VovkAzouryWarmuth()` on rows of norm 1 with 3 features; every label is -1 or 1, on the other "
+        "side of the forecast. Comparators have norm at most 3.",
         domain=Ball(3.0),
     ),
     "perceptron": perceptron,
@@ -637,10 +723,14 @@ GAMES: dict[str, Callable[[], Picture]] = {
     ),
     "dual_averaging": lambda: slopes(ExponentiatedGradient("linear"), d=10),
     "averaging_excess_risk": lambda: aggregation(
-        mirror_average, lambda learner, n: learner.excess_risk_bound(), "`MirrorDescent` on the simplex with the entropy, averaged."
+        mirror_average,
+        lambda learner, n: learner.excess_risk_bound(),
+        "`MirrorDescent` on the simplex with the entropy, averaged.",
     ),
     "averaging_sequences": lambda: aggregation(
-        known_steps, lambda learner, n: learner.excess_risk_bound(), "`MirrorDescent` with the temperatures √(t + 1) given as a sequence."
+        known_steps,
+        lambda learner, n: learner.excess_risk_bound(),
+        "`MirrorDescent` with the temperatures √(t + 1) given as a sequence.",
     ),
     "aggregation_excess_risk": lambda: aggregation(
         lambda n: MirrorDescentAggregator(),
@@ -664,7 +754,8 @@ GAMES: dict[str, Callable[[], Picture]] = {
     "aggregating": lambda: regret(
         AggregatingForecaster(radius=3.0, feature_bound=1.0),
         against_the_forecast(200),
-        "`AggregatingForecaster(radius=3.0)` on rows with one feature; every label is the one that it thought less likely.",
+        "`AggregatingForecaster(radius=3.0)` on rows with one feature; every label is the one that it "
+        "thought less likely.",
         classes=[-1, 1],
         rows=200,
     ),

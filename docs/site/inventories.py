@@ -1,8 +1,8 @@
 """Write inventories/numpy.inv, from the names of the installed NumPy: `python docs/site/inventories.py`.
 
-An inventory says on which page of a manual a name is described, so that pages can link to it without a network. Those of
-SciPy and scikit-learn in the folder are the ones that their manuals publish (objects.inv). NumPy's manual has one page per
-function and class, named after it, and a few collective pages, which `COLLECTIVE` lists.
+An inventory says on which page of a manual a name is described, so that pages can link to it without a network. Those
+of SciPy and scikit-learn in the folder are the ones that their manuals publish (objects.inv). NumPy's manual has one
+page per function and class, named after it, and a few collective pages, which `COLLECTIVE` lists.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import docstrings
+
 import regretless
 from regretless.core.registry import public_predictors
 
@@ -39,7 +40,7 @@ def is_public(name: str) -> bool:
 def group(name: str, thing: Any) -> str:
     """The section of the index."""
     module = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
-    if name in public_predictors() or "learners." in module and inspect.isclass(thing):
+    if name in public_predictors() or ("learners." in module and inspect.isclass(thing)):
         return "Learners"
     if name in BASES:
         return "Base classes"
@@ -129,7 +130,9 @@ def pages() -> dict[str, str]:
     index = INTRODUCTION
     for heading, words in GROUPS.items():
         names = sorted((name for name, thing in public.items() if group(name, thing) == heading), key=str.lower)
-        index += f"{heading}\n{'-' * len(heading)}\n\n{words}\n\n.. list-table::\n   :class: names\n   :widths: 30 70\n\n"
+        index += (
+            f"{heading}\n{'-' * len(heading)}\n\n{words}\n\n.. list-table::\n   :class: names\n   :widths: 30 70\n\n"
+        )
         for name in names:
             index += f"   * - :doc:`{name}`\n     - {first_line(public[name])}\n"
         index += "\n.. toctree::\n   :hidden:\n\n" + "".join(f"   {name}\n" for name in names) + "\n"
