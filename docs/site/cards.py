@@ -162,6 +162,11 @@ def draw(name: str) -> tuple[bytes, str]:
     from regretless.evaluate import plots
 
     picture = GAMES[name]()
+    for label, values in picture.curves.items():
+        if BOUND in picture.curves and label not in (BOUND, "rows"):
+            above = np.asarray(values) > np.asarray(picture.curves[BOUND]) * (1 + 1e-9)
+            if above.any():
+                raise ValueError(f"{name}: {label} is above the bound at {np.asarray(picture.x)[above]}.")
     figure, axes = plots.panels(1, 1, width=6.4, height=3.6)
     panel = axes[0, 0]
     looks = {

@@ -256,9 +256,8 @@ def hedge() -> Picture:
     for t in range(1, ROWS + 1):
         x = next(start)
         if hasattr(learner, "state_"):
-            votes = [each.predict_proba_one(x)[1] for each in learner.estimators_]
-            said = np.array([1 - np.mean(votes), np.mean(votes)])
-            said = np.eye(2)[int(votes[int(np.argmax(learner.weights_))] > 0.5)]
+            leading = learner.estimators_[int(np.argmax(learner.weights_))]
+            said = leading.predict_proba_one(x)
         label = start.send(said)
         learner.partial_fit(x[None], [label], classes=[-1, 1])
         if t in MARKS:
@@ -343,9 +342,9 @@ def bandit_stream(n: int) -> tuple[Any, Any]:
 
 
 def bandit_mistakes(
-    make: Callable[[int, int], Any], promise: Callable[[Any, int, Any, Any], float], about: str
+    make: Callable[[int, int], Any], promise: Callable[[Any, int, Any, Any], float], about: str, told: bool = False
 ) -> Picture:
-    """The mean over 10 seeds of the mistakes on one stream, for several lengths."""
+    """The mean over 10 seeds of the mistakes on one stream, for several lengths; `told`: labels are revealed."""
     lengths, made, promised = [50, 100, 200, 400, 800], [], []
     for n in lengths:
         X, y = bandit_stream(n)
@@ -354,13 +353,12 @@ def bandit_mistakes(
             learner = make(n, seed)
             for x, label in zip(X, y, strict=True):
                 action, _ = learner.act(x)
-                learner.feedback(x, action, action == label)
+                learner.feedback(x, action, action == label, **({"label": label} if told else {}))
             counts.append(learner.mistakes_)
         made.append(float(np.mean(counts)))
         promised.append(promise(learner, n, X, y))
-    return Picture(
-        about, lengths, {BOUND: promised, "mistakes (mean of 10 runs)": made, "rows": lengths}, y_label="mistakes"
-    )
+    curves = {BOUND: promised, "mistakes (mean of 10 runs)": made, "rows": lengths}
+    return Picture(about, lengths, curves, y_label="mistakes")
 
 
 def bandit() -> Picture:
@@ -401,26 +399,7 @@ def gaptron(information: str) -> Picture:
 
     size_text = f"{size * math.sqrt(2):.2f}"
     about = f"`Gaptron({information!r})` on two classes that a margin separates; the comparator has norm {size_text}."
-    return bandit_mistakes(make, promise, about) if information == "bandit" else full_information(make, promise, about)
-
-
-def full_information(make: Any, promise: Any, about: str) -> Picture:
-    """As `bandit_mistakes`, for a learner that is told the label."""
-    lengths, made, promised = [50, 100, 200, 400, 800], [], []
-    for n in lengths:
-        X, y = bandit_stream(n)
-        counts = []
-        for seed in range(10):
-            learner = make(n, seed)
-            for x, label in zip(X, y, strict=True):
-                action, _ = learner.act(x)
-                learner.feedback(x, action, action == label, label=label)
-            counts.append(learner.mistakes_)
-        made.append(float(np.mean(counts)))
-        promised.append(promise(learner, n, X, y))
-    return Picture(
-        about, lengths, {BOUND: promised, "mistakes (mean of 10 runs)": made, "rows": lengths}, y_label="mistakes"
-    )
+    return bandit_mistakes(make, promise, about, told=information == "full")
 
 
 # ---------------------------------------------------------------------- mixtures and trees
