@@ -443,13 +443,10 @@ class OnlineLogisticRegression(GrowingClassifier):
                 raise
             self.bad_rows_ += 1
 
-<<<<<<< HEAD
     def _learn_block_of_one(self, x: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         self.partial_fit(as_rows(self, x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes, sample_weight)
 
-=======
     @reads
->>>>>>> speed
     def _forecast_of_one(self, x: Any) -> Array:
         if "state_" not in self.__dict__ and self.classes is not None:  # a loop may forecast before it learns
             return np.zeros((1, Labels.of(None, self.classes).classes.size))
