@@ -242,7 +242,7 @@ class OnlineLearner(Stored):
         array([0.5, 0.5])
         """
         if hasattr(self, "state_"):
-            raise ValueError(f"this {type(self).__name__} has begun already; a clone, or `fit`, begins anew.")
+            raise ValueError(f"this {type(self).__name__} has begun already; use a clone, or `fit`, to start again.")
         with self._untouched_on_error():
             self._meet_columns(features)
             self._meet_targets(NO_TARGETS, classes)
@@ -606,7 +606,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
     @takes_its_turn
     def predict_one(self, x: Any) -> Any:
         """The most probable class of one row."""
-        return self.classes_[self._said_of_one(x, False).argmax()]
+        winner = self._said_of_one(x, False).argmax()  # before `classes_`, which an unfitted learner lacks
+        return self.classes_[winner]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
