@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from regretless.core import state_checks, validate
 from regretless.core.blocks import Block, BlockPlay
+from regretless.core.effects import ONE_MORE, Effect, largest_first, names_of
 from regretless.core.errors import BadRow, NoBound
 from regretless.core.inputs import as_block, as_floats, as_soft_block, has_names, in_rows, readable_rows
 from regretless.core.interrupts import uninterrupted
@@ -97,6 +98,9 @@ class OnlineLearner(Stored):
         state_checks.require(set(aside) <= {"parts"}, f"aside={aside!r} is not expected")
         if "parts" in aside:
             self._parts = validate.whole("parts", aside["parts"], 2)
+
+    def _end_block(self) -> None:
+        """Called after the rows of a block, also after an error: brings the state back from wherever `_run` had it."""
 
     @property
     def least_rows(self) -> int:
@@ -437,6 +441,25 @@ class OnlineLearner(Stored):
 
     def _learn_block_of_one(self, x: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         self.partial_fit(as_block(x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes, sample_weight)
+
+    # ------------------------------------------------------------------ explanations
+
+    def effects(self, names: Sequence[Any] | None = None) -> list[Effect]:
+        """How the forecast changes with each feature, largest change first.
+
+        For a linear learner, these are the weights. Columns of different scales have weights of different scales:
+        compare them after standardising, or use `OnlineLogisticRegression`, which does that itself.
+
+        Parameters
+        ----------
+        names : the names of the features; None means those of the data frame that was learned, or x0, x1, ...
+        """
+        check_is_fitted(self, "state_")
+        weights = getattr(self, "coef_", None)
+        if weights is None:
+            raise ValueError(f"{type(self).__name__} has no weights per feature, so that it has no effects to show.")
+        titles = names_of(self, names, weights.shape[1])
+        return largest_first(map(Effect, titles, [ONE_MORE] * len(titles), weights.T))
 
     # ------------------------------------------------------------------ labels that come later
 

@@ -58,6 +58,18 @@ class Preparation:
         return sum(len(column.fill) or len(column.levels) for column in self.columns or ())
 
     @property
+    def names(self) -> list[str]:
+        """The names of the columns of `rows`."""
+        if self.kept is not None:
+            return [*(f"column {j}" for j in self.kept), "constant"]
+        found: list[str] = []
+        for name, kind, fill, levels in self.columns or ():
+            parts = CALENDAR if kind == DATE else ("",) * len(fill)
+            found += [f"{name}, {part.replace('_', ' ')}" if part else name for part in parts]
+            found += [f"{name} = {level}" for level in levels]
+        return [*found, "constant"]
+
+    @property
     def has_dates(self) -> bool:
         """Whether a column holds dates or times."""
         return any(column.kind == DATE for column in self.columns or ())

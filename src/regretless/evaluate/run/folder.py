@@ -34,6 +34,7 @@ RESULTS = (
     "over_time.csv",
     "over_time.png",
     "index.html",
+    "features.png",
     "regret.png",
     "reliability.png",
 )

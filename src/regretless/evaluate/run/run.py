@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from regretless.core.calendar import CALENDAR
 from regretless.core.errors import BadRow
 from regretless.core.persist import load
 from regretless.evaluate.match import Match
@@ -131,6 +132,17 @@ class Run:
     def rows(self, X: Any) -> Any:
         """The rows of a block as the learner takes them."""
         return rows_for(self.learner, X) if self._recipe is None else self._recipe.rows(X)
+
+    def names_of_columns(self) -> list[str] | None:
+        """The names of the numbers in the rows of a learner that takes arrays; None if they are not known."""
+        if self._recipe is not None:
+            return self._recipe.preparation.names
+        if self.learner.reads_tables or not isinstance(self._columns, dict):
+            return None
+        names = []
+        for name, kind in self._columns.items():
+            names += [f"{name}, {part.replace('_', ' ')}" for part in CALENDAR] if kind == "time" else [name]
+        return names
 
     def targets(self, y: Any) -> Any:
         """The labels of a block as the learner takes them."""

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from regretless.core import state_checks, validate
+from regretless.core.effects import Effect
 from regretless.core.errors import BadRow, NoBound, TooLarge
 from regretless.core.inputs import as_soft_block
 from regretless.core.interrupts import uninterrupted
@@ -24,6 +25,7 @@ from regretless.core.tally import ROWS
 from regretless.core.turns import alone, reads
 from regretless.core.types import FLOAT, Array
 from regretless.learners.logistic import (
+    effects,
     members,
     regret,
     report,
@@ -526,6 +528,36 @@ class OnlineLogisticRegression(GrowingClassifier):
         if self._is_sparse:
             return sparse_members.names(self._settings.sketch)
         return members.names(self._constants.members, self._n_classes)
+
+    @property
+    def coef_(self) -> Array:
+        """The change of the log-odds per unit of each encoded column, at the mean of all columns: (1, d), or (K, d).
+
+        `get_feature_names_out()` has the names of these columns. Members that are not linear have other slopes
+        elsewhere.
+        """
+        self._require_class()
+        return effects.slopes(self)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The names of the encoded columns, such as "country = fr"."""
+        check_is_fitted(self, "state_")
+        return np.array(effects.column_names(self, input_features), dtype=object)
+
+    def effects(self, names: Sequence[Any] | None = None) -> list[Effect]:
+        """How the forecast changes with each encoded column, largest change first.
+
+        A column of numbers moves from one standard deviation below its mean to one above it, a category from absent to
+        present; all others stay at their means. For sparse rows: an entry 1 in an otherwise empty row.
+
+        >>> from regretless import OnlineLogisticRegression
+        >>> rows = [{"amount": float(i % 7), "country": "fr" if i % 2 else "de"} for i in range(100)]
+        >>> shop = OnlineLogisticRegression().fit(rows, [row["amount"] > 3 for row in rows])
+        >>> shop.effects()[0].feature
+        'amount'
+        """
+        self._require_class()
+        return effects.effects(self, names)
 
     def report(self) -> str:
         """A table of rows, classes, log loss, Brier score, calibration error, certificate and leading members."""

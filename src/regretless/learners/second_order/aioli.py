@@ -85,6 +85,8 @@ class AIOLI(SurrogateClassifier):
         rejected.
     precision : "double", or "single" to store P in float32, which halves most of the memory and memory traffic.
         Forecasts then agree to about 1e-6, and there is no certificate after a few hundred rows (docs/rounding.md).
+    device : None, or a device of PyTorch, such as "cuda": the matrix is there, and its products, while a block of rows
+        is learned or forecast (docs/gpu.md). It pays from about 1000 rows of the matrix on, (K-1) d.
     solver : "exact" solves the scalar equation; "descent" is the paper's Algorithm 2, gradient descent from 0, which
         takes :math:`R^2/\lambda` times a logarithm of n steps (Theorem 4; `regretless.bounds.aioli_descent`), for
         comparison. It needs virtual_weight=1.
@@ -130,6 +132,7 @@ class AIOLI(SurrogateClassifier):
         precision: str = "double",
         solver: str = "exact",
         steps: int | None = None,
+        device: str | None = None,
     ) -> None:
         self.radius = radius
         self.regularization = regularization
@@ -139,6 +142,7 @@ class AIOLI(SurrogateClassifier):
         self.precision = precision
         self.solver = solver
         self.steps = steps
+        self.device = device
 
     @classmethod
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
@@ -187,13 +191,13 @@ class AIOLI(SurrogateClassifier):
         if isinstance(c, descent.DescentConstants):
             descent.run(self.state_, X, Y, weight, c, out)
         else:
-            panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, c, out)
+            self._play_panels(panels.Kernels(run, run_panel), X, Y, weight, c, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
         c = self._constants
         if isinstance(c, descent.DescentConstants):
             descent.forecast_block(self.state_, X, c, out)
-        else:
+        elif not self._foresee_panels(panels.Kernels(run, run_panel), X, np.zeros_like(out), c, out):
             forecast_block(self.state_, X, c, out)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
+from regretless.core.effects import from_logits
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.interrupts import listen, uninterrupted
 from regretless.core.jit import kernel
@@ -243,6 +244,12 @@ class ONS(OnlineClassifier):
 
     def _forecast(self, X: Array, out: Array) -> None:
         self._forecast_by(self.state_.w, X, out)
+
+    @property
+    def coef_(self) -> Array:
+        """The weights that forecast: (1, d) of the log-odds for two classes, else (K, d)."""
+        check_is_fitted(self, "state_")
+        return from_logits(self._constants.H @ self.state_.w.reshape(self._constants.H.shape[1], -1))
 
     def _iterate(self) -> Array | None:
         return self.state_.w

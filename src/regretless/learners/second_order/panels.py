@@ -256,16 +256,17 @@ def mirror(P: Array) -> None:
 def coefficients(panel: Panel, t: int, C: Array) -> None:
     """C = E_t - sum of u_i (u_i . g_t), the coefficients of V for row t; those beyond row t are 0."""
     r = C.shape[0]
-    for k in range(r):
-        c, g = C[k], panel.G[t * r + k]
-        c[:] = 0.0
-        for i in range(t * r):
-            reach = (i // r + 1) * r
-            u = panel.U[i, :reach]
-            along = dot(u, g[:reach])
+    C[:] = 0.0
+    for i in range(t * r):  # outside: an update stays in the first cache while all copies of the row use it
+        reach = (i // r + 1) * r
+        u = panel.U[i, :reach]
+        for k in range(r):
+            c = C[k]
+            along = dot(u, panel.G[t * r + k, :reach])
             for j in range(reach):
                 c[j] -= along * u[j]
-        c[t * r + k] = 1.0
+    for k in range(r):
+        C[k, t * r + k] = 1.0
 
 
 @kernel
