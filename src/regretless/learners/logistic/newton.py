@@ -85,7 +85,8 @@ def run(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: 
 @kernel
 def run_margin(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: Array) -> None:
     """`run` for two classes: one matrix, that of the margin."""
-    v, u = np.empty(w.size), np.zeros(w.size)
+    scratch = np.zeros((2, w.size))
+    v, u = scratch[0], scratch[1]
     if X.shape[0] == 1:  # it has no update of an earlier row to fold into P
         m, _ = product_one(P, w, X, 0, v)
         meet_margin(P, w, step, X, Y, weight, 0, m, v, u, out)

@@ -259,7 +259,8 @@ def run_one(state: SurrogateState, X: Array, Y: Array, constants: AIOLIConstants
     P, w, tally = state
     if tally[ROOT] != 0.0:
         return False
-    v, u = np.empty(w.size), np.empty(w.size)
+    scratch = np.empty((2, w.size))
+    v, u = scratch[0], scratch[1]
     m, square = product_one(P, w, X, 0, v)
     q = look_one(v, X, 0)
     margin, T = forecast(m, q, constants.virtual_weight)
