@@ -35,7 +35,8 @@ from regretless.core.links import to_probabilities
 from regretless.core.one_row import CSR, RowCall, RowKernels, entries_of
 from regretless.core.rows import SparseRows
 from regretless.core.stored import Stored
-from regretless.core.tally import LOSS
+from regretless.core.tally import LOSS, ROWS
+from regretless.core.tickets import Settled, Ticket, copy_of_row, loss_of
 from regretless.core.turns import WRITER, alone, learns, reads, takes_its_turn, turn_of
 from regretless.core.types import FLOAT, Array
 from regretless.core.validate import LARGEST_TARGET
@@ -241,7 +242,7 @@ class OnlineLearner(Stored):
         array([0.5, 0.5])
         """
         if hasattr(self, "state_"):
-            raise ValueError(f"this {type(self).__name__} has begun already; a clone, or `fit`, begins anew.")
+            raise ValueError(f"this {type(self).__name__} has begun already; use a clone, or `fit`, to start again.")
         with self._untouched_on_error():
             self._meet_columns(features)
             self._meet_targets(NO_TARGETS, classes)
@@ -432,7 +433,62 @@ class OnlineLearner(Stored):
             with uninterrupted():
                 self._run(row, target, ONE, out)
         else:
-            self.partial_fit(as_block(x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes)
+            self._learn_block_of_one(x, y, classes, None)
+
+    def _learn_block_of_one(self, x: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        self.partial_fit(as_block(x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes, sample_weight)
+
+    # ------------------------------------------------------------------ labels that come later
+
+    def forecast(self, x: Any) -> Ticket:
+        """Forecast one row whose label comes later; pass the ticket to `learn` when it is known.
+
+        >>> import regretless
+        >>> learner = regretless.AIOLI().begin(2, classes=["no", "yes"])
+        >>> ticket, other = learner.forecast([0.0, 1.0]), learner.forecast([1.0, 0.0])
+        >>> print(f"{learner.learn(other, 'no').loss:.3f}")
+        0.693
+        >>> print(learner.learn(ticket, "yes").delay, ticket.forecast)
+        1 [0.5 0.5]
+        """
+        check_is_fitted(self, "state_")
+        said, classes = self._forecast_and_classes(x)
+        return Ticket(copy_of_row(x), said, classes, self._count_learned())
+
+    @learns
+    def learn(self, ticket: Ticket, y: Any, sample_weight: float | None = None) -> Settled:
+        """Learn the row of a ticket, whose label is now known. Returns the losses of both forecasts.
+
+        The forecast in the ticket is older than the learner by `delay` rows. The loss of the forecasts in all tickets
+        exceeds the best in hindsight by at most the certificate plus the sum of the costs, if the learner has the log
+        loss or the squared one and the weights are 1.
+        """
+        if not isinstance(ticket, Ticket):
+            raise TypeError(f"learn takes a ticket that forecast() returned, not a {type(ticket).__name__}.")
+        if ticket.learned:
+            raise ValueError("this ticket was learned already: each is learned once.")
+        said, classes = self._forecast_and_classes(ticket.x)
+        settled = Settled(
+            loss_of(ticket.forecast, ticket.classes, y),
+            loss_of(said, classes, y),
+            self._count_learned() - ticket.rows,
+        )
+        if sample_weight is None:
+            self.learn_one(ticket.x, y)
+        else:
+            self._learn_block_of_one(ticket.x, y, None, [sample_weight])
+        ticket.learned = True
+        return settled
+
+    def _forecast_and_classes(self, x: Any) -> tuple[Any, Array | None]:
+        """The forecast of one row, and the classes that it is about."""
+        if not hasattr(self, "classes_"):
+            return self.predict_one(x), None
+        says = getattr(self, "predict_proba_one", None) or self.predict_one
+        return says(x), self.classes_
+
+    def _count_learned(self) -> int:
+        return int(self.state_.tally[ROWS])
 
     def _said_of_one(self, x: Any, as_probabilities: bool) -> Array:
         """The forecast of one row, as a block of length one."""
@@ -550,7 +606,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
     @takes_its_turn
     def predict_one(self, x: Any) -> Any:
         """The most probable class of one row."""
-        return self.classes_[self._said_of_one(x, False).argmax()]
+        winner = self._said_of_one(x, False).argmax()  # before `classes_`, which an unfitted learner lacks
+        return self.classes_[winner]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,7 +21,7 @@ from regretless.core.learner import OnlineClassifier
 from regretless.core.one_row import RowKernels
 from regretless.core.rows import Entries, parts, single
 from regretless.core.tally import EXCESS, ROWS, UNEVEN, require_unit_weights
-from regretless.core.turns import learns, reads
+from regretless.core.turns import reads
 from regretless.core.types import Array
 from regretless.learners.first_order.linear import GRADIENTS, LARGEST, MASS, SQUARES, WEIGHTS, forecast_block
 from regretless.theory import losses
@@ -253,17 +253,6 @@ class LinearLearner(ScoringLearner):
         if hasattr(self.state_, "table"):
             state_checks.weights("table, the weights", self.state_.table[:, WEIGHTS], min(self._largest))
             state_checks.sums("table, the sums", self.state_.table[:, WEIGHTS + 1 :])
-
-    @available_if(_takes_gradients)
-    @learns
-    def begin(self, n_features: int) -> Self:
-        """Start without a row, so that `weights_` has the weights of the first round. For loss="linear"."""
-        if hasattr(self, "state_"):
-            raise ValueError("this learner has begun: clone it to start again.")
-        with self._untouched_on_error():
-            self.n_features_in_ = validate.whole("n_features", n_features, 1)
-            self._begin(self.n_features_in_)
-        return self
 
     @available_if(_takes_gradients)
     def learn_gradient(self, gradient: Any) -> Self:
