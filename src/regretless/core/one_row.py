@@ -28,7 +28,7 @@ from numba.np.arrayobj import populate_array
 from numpy.typing import NDArray
 from scipy import sparse
 
-from regretless.core.jit import kernel, named_kernel
+from regretless.core.jit import kernel, named_kernel, summing_kernel
 from regretless.core.links import to_probabilities
 from regretless.core.rows import Entries, grid_of_one
 from regretless.core.types import FLOAT, Array
@@ -217,14 +217,17 @@ def _array(context: Any, builder: Any, kind: Any, read: Callable[[], Any]) -> An
 # ---------------------------------------------------------------------- the calls
 
 
-@kernel
-def fits(x: Array, work: Workspace) -> bool:
+@summing_kernel
+def fits(x: Array, largest_square: float, largest_entry: float) -> bool:
     """Whether all numbers of a row are finite, and they and its norm are within the limits."""
-    square, largest = 0.0, 0.0
+    square = 0.0
     for i in range(x.size):
         square += x[i] * x[i]
-        largest = max(largest, abs(x[i]))
-    return square <= work.largest_square and largest <= work.largest_entry
+    if largest_entry < math.inf:
+        for i in range(x.size):
+            if abs(x[i]) > largest_entry:
+                return False
+    return square <= largest_square
 
 
 @kernel
@@ -265,7 +268,7 @@ def compiled_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> C
 
     def learn(address: int, x: Array, target: float) -> bool:
         state, constants, work = opened(address)
-        if x.size != work.width or not fits(x, work):
+        if x.size != work.width or not fits(x, work.largest_square, work.largest_entry):
             return False
         set_target(work.Y, target)
         run(state, x.reshape(1, x.size), work.Y, work.weight, constants, work.out)
@@ -273,7 +276,7 @@ def compiled_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> C
 
     def say(address: int, x: Array, out: Array, as_probabilities: bool) -> bool:
         state, constants, work = opened(address)
-        if x.size != work.width or not fits(x, work):
+        if x.size != work.width or not fits(x, work.largest_square, work.largest_entry):
             return False
         forecast(state, x.reshape(1, x.size), constants, out)
         if as_probabilities:
@@ -282,7 +285,7 @@ def compiled_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> C
 
     def learn_full(address: int, x: Array, target: float) -> bool:
         state, constants, work = opened(address)
-        if x.size != work.width or x.size > work.indices.size or not fits(x, work):
+        if x.size != work.width or x.size > work.indices.size or not fits(x, work.largest_square, work.largest_entry):
             return False
         set_target(work.Y, target)
         run(state, Entries(work.indptr, work.indices, x), work.Y, work.weight, constants, work.out)
@@ -290,7 +293,7 @@ def compiled_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> C
 
     def say_full(address: int, x: Array, out: Array, as_probabilities: bool) -> bool:
         state, constants, work = opened(address)
-        if x.size != work.width or x.size > work.indices.size or not fits(x, work):
+        if x.size != work.width or x.size > work.indices.size or not fits(x, work.largest_square, work.largest_entry):
             return False
         forecast(state, Entries(work.indptr, work.indices, x), constants, out)
         if as_probabilities:
@@ -299,7 +302,9 @@ def compiled_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> C
 
     def learn_entries(address: int, indptr: Any, indices: Any, data: Array, target: float) -> bool:
         state, constants, work = opened(address)
-        if not are_in_order(indptr, indices, data, work.width) or not fits(data, work):
+        if not are_in_order(indptr, indices, data, work.width) or not fits(
+            data, work.largest_square, work.largest_entry
+        ):
             return False
         set_target(work.Y, target)
         row = Entries(indptr.astype(np.int64), indices.view(np.uint32), data)
@@ -308,7 +313,9 @@ def compiled_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> C
 
     def say_entries(address: int, indptr: Any, indices: Any, data: Array, out: Array, as_probabilities: bool) -> bool:
         state, constants, work = opened(address)
-        if not are_in_order(indptr, indices, data, work.width) or not fits(data, work):
+        if not are_in_order(indptr, indices, data, work.width) or not fits(
+            data, work.largest_square, work.largest_entry
+        ):
             return False
         forecast(state, Entries(indptr.astype(np.int64), indices.view(np.uint32), data), constants, out)
         if as_probabilities:

@@ -383,8 +383,21 @@ class OnlineLogisticRegression(GrowingClassifier):
             return None
         if type(x) is np.ndarray and x.dtype is FLOAT and x.ndim == 1 and encoder.keeps_arrays:
             return x if x.flags.carray else x.copy()
-        row = self._encode_one(x)
+        if type(x) is dict:
+            return self._remembered(x)
+        row = encoder.encode_one(x)
         return None if row is None else row[0]
+
+    def _remembered(self, x: dict[Any, Any]) -> Array | None:
+        """The encoded values of a dictionary; the row that is learned is usually the one that was forecast last."""
+        encoder, names, values, last = self._encoder, [*x], [*x.values()], self._recent.dense
+        with suppress(TypeError, ValueError):  # a value that cannot be compared, such as an array
+            if last is not None and last[0] is encoder and last[1] == names and last[2] == values:
+                return last[3]
+        row: Array | None = encoder.known_values(x)
+        if row is not None:
+            self._recent.dense = encoder, names, values, row
+        return row
 
     def _forecast_usual(self, row: Any, as_probabilities: bool) -> Array | None:
         if self._slots.are_in_order:

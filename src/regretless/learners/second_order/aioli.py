@@ -184,7 +184,7 @@ class AIOLI(SurrogateClassifier):
         super()._pull_by(factor if isinstance(self._constants, AIOLIConstants) else 1.0)  # Algorithm 2 has weight 1
 
     def _row_kernels(self) -> RowKernels | None:
-        return self._by_kernels(run_row, forecast_block) if isinstance(self._constants, AIOLIConstants) else None
+        return self._by_kernels(run, forecast_block) if isinstance(self._constants, AIOLIConstants) else None
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
@@ -245,11 +245,45 @@ def move(w: Array, v: Array, u: Array, q: float, c: float, step: float) -> None:
 def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> None:
     """Play a block: forecast, see the label, compute the loss, update."""
     P, _, tally = state
+    if X.shape[0] == 1 and weight[0] == 1.0 and run_one(state, X, Y, constants, out):
+        return
     done = run_rows(state, X, Y, weight, constants, out) if tally[ROOT] == 0.0 else 0
     if done < X.shape[0]:
         if tally[ROOT] == 0.0:
             begin_root(P, tally)
         run_by_root(state, X[done:], Y[done:], weight[done:], constants, out[done:])
+
+
+@kernel
+def run_one(state: SurrogateState, X: Array, Y: Array, constants: AIOLIConstants, out: Array) -> bool:
+    """`run` for one row of weight 1: without the loop, in half the time at d = 20.
+
+    Returns False, without any change, if P has too few digits for the row.
+    """
+    P, w, tally = state
+    if tally[ROOT] != 0.0:
+        return False
+    scratch = np.empty((2, w.size))
+    v, u = scratch[0], scratch[1]
+    m, square = product_one(P, w, X, 0, v)
+    q = look_one(v, X, 0)
+    margin, T = forecast(m, q, constants.virtual_weight)
+    size = math.sqrt(square)
+    y = Y[0, 1]
+    kap = kappa_of(constants, size, 0.5, 2)
+    c, step, growth, terms = lengths(q, constants.virtual_weight, T, y, kap, 1.0)
+    mass = tally[MASS] + c * square * (1.0 / constants.regularization)
+    if mass > most_mass(P):
+        return False
+    out[0, 0] = -0.5 * margin
+    out[0, 1] = 0.5 * margin
+    move(w, v, u, q, c, step)
+    record(tally, 1.0, log_loss(margin, T, y), growth, size)
+    tally[MASS] = mass
+    tally[SHIFT] = at_most(tally[SHIFT] + step * step * q)
+    tally[ENERGY] = at_most(tally[ENERGY] + (LOG_2 + abs(m) + terms))
+    flush_one(P, u)
+    return True
 
 
 @kernel
@@ -261,8 +295,7 @@ def run_rows(state: SurrogateState, X: Array, Y: Array, weight: Array, constants
     all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
     four, done = in_four(P, X.shape[0]), X.shape[0]
     for t in range(X.shape[0]):
-        # a single row has no update of an earlier one to fold into P
-        m, square = fold_row(P, four, u, w, X, t, v) if X.shape[0] > 1 else product_one(P, w, X, t, v)
+        m, square = fold_row(P, four, u, w, X, t, v)
         tanh = tanh_of_half(m)  # here, so that the processor computes it while it waits for v
         q = look_one(v, X, t)
         margin, T = solve_margin(m, tanh, 0.5 * a * q)
@@ -321,7 +354,7 @@ def run_by_root(
 def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> int:
     """Play a panel in coefficients of its rows; returns the number of rows for which P has enough digits.
 
-    The loop is repeated here, in `run_by_root` and, for one row, in `run_row`: a shared function of all these arrays,
+    The loop is repeated here, in `run_by_root` and, for one row, in `run_one`: a shared function of all these arrays,
     inlined or called, makes `run_rows` a quarter slower at d = 20.
     """
     a, lam = constants.virtual_weight, constants.regularization
@@ -360,30 +393,3 @@ def forecast_block(state: SurrogateState, X: Array, constants: AIOLIConstants, o
         margin, _ = forecast(m, q, constants.virtual_weight)
         out[t, 0] = -0.5 * margin
         out[t, 1] = 0.5 * margin
-
-
-@kernel
-def run_row(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> None:
-    """`run` for one row of weight 1, whose forecast is not needed: without the loop, in half the time at d = 20."""
-    P, w, tally = state
-    if tally[ROOT] != 0.0:
-        run(state, X, Y, weight, constants, out)
-        return
-    v, u = np.empty(w.size), np.empty(w.size)
-    m, square = product_one(P, w, X, 0, v)
-    q = look_one(v, X, 0)
-    margin, T = forecast(m, q, constants.virtual_weight)
-    size = math.sqrt(square)
-    y = Y[0, 1]
-    kap = kappa_of(constants, size, 0.5, 2)
-    c, step, growth, terms = lengths(q, constants.virtual_weight, T, y, kap, 1.0)
-    mass = tally[MASS] + c * square * (1.0 / constants.regularization)
-    if mass > most_mass(P):
-        run(state, X, Y, weight, constants, out)
-        return
-    move(w, v, u, q, c, step)
-    record(tally, 1.0, log_loss(margin, T, y), growth, size)
-    tally[MASS] = mass
-    tally[SHIFT] = at_most(tally[SHIFT] + step * step * q)
-    tally[ENERGY] = at_most(tally[ENERGY] + (LOG_2 + abs(m) + terms))
-    flush_one(P, u)
