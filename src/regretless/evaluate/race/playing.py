@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+from joblib.parallel import get_active_backend
 
 from regretless.evaluate.race.entrants import field_of
 from regretless.evaluate.race.games import Source, order_of, play_game
@@ -79,13 +80,22 @@ def race(
             for order, name in games
         )
         played = []
-        for (order, name), game in zip(games, joblib.Parallel(jobs, return_as="generator")(tasks), strict=True):
+        for (order, name), game in zip(games, _side_by_side(jobs, tasks), strict=True):
             played.append(game)
             done += 1
             told(f"{first.name}, order {order + 1}: {name}", done, total)
         about = first.about.split(", order by seed")[0]
         results.append(StreamRace.of(first.name, about, first.radius, orders, played))
     return Race(results)
+
+
+def _side_by_side(jobs: int, tasks: Iterable[Any]) -> Iterable[Any]:
+    """The results of tasks in their order, as they come; at the end on engines that return them together, as Ray."""
+    engine, _ = get_active_backend()
+    found: Iterable[Any] = joblib.Parallel(jobs, return_as="generator" if engine.supports_return_generator else "list")(
+        tasks
+    )
+    return found
 
 
 def source_of(stream: Any, target: str = "label", format: str | None = None) -> Source:
