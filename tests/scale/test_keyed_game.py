@@ -148,5 +148,5 @@ def test_idle_keys_come_back_from_their_files(tmp_path, key, last):
     assert len([*tmp_path.glob("*/*")]) == 1
     [path] = tmp_path.glob("*/*")
     path.write_bytes(b"damaged")
-    with pytest.raises(ValueError, match="cannot be used.*Restore it from a copy, or delete it"):
+    with pytest.raises(ValueError, match=r"cannot be used.*Restore it from a copy, or delete it"):
         take_back(str(tmp_path), key)
