@@ -17,10 +17,12 @@ from regretless.core.inputs import as_soft_block
 from regretless.core.interrupts import uninterrupted
 from regretless.core.labels import Labels
 from regretless.core.learner import ONE
+from regretless.core.links import to_probabilities
+from regretless.core.one_row import RowKernels
 from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
-from regretless.core.turns import alone
-from regretless.core.types import Array
+from regretless.core.turns import alone, reads
+from regretless.core.types import FLOAT, Array
 from regretless.learners.logistic import (
     members,
     regret,
@@ -31,7 +33,7 @@ from regretless.learners.logistic import (
     state,
 )
 from regretless.learners.logistic.encoder import Encoder, as_rows, kind_of_rows, number_of, take_rows
-from regretless.learners.logistic.game import forecast
+from regretless.learners.logistic.game import RowConstants, forecast, forecast_row, run_row
 from regretless.learners.logistic.hashing import Index
 from regretless.learners.logistic.learner import GrowingClassifier, Recent
 from regretless.learners.logistic.members import RADII, Constants
@@ -39,7 +41,7 @@ from regretless.learners.logistic.scaling import LARGEST, rescale
 from regretless.learners.logistic.schema import NUMBER, UNKNOWN
 from regretless.learners.logistic.segments import Part, PartPlay, read
 from regretless.learners.logistic.settings import Settings
-from regretless.learners.logistic.slots import first_labels, require_few
+from regretless.learners.logistic.slots import first_labels, require_few, weights_of_labels
 from regretless.learners.logistic.sparse_game import foresee, play_known, require_room, rescaled_rows
 from regretless.learners.logistic.sparse_members import SparseConstants
 from regretless.learners.logistic.sparse_rows import Names, SparseEncoder, are_wide, is_wide, take_wide_rows
@@ -110,6 +112,9 @@ class OnlineLogisticRegression(GrowingClassifier):
         combines all others; "high" adds random Fourier features and products of columns. With 20 columns and two
         classes a row takes 5 and 18 times as long as with "low". Wide rows have fewer of these members, or none, so
         that a row stays within the effort's budget; sparse rows have none.
+    class_weight : None, or a dictionary from label to weight; labels that it lacks have weight 1. A row counts as many
+        times as its weight in every loss and certificate. The probabilities are then those of the weighted rows: where
+        mistakes have different costs, it is better to keep the probabilities and move the threshold.
 
     Attributes
     ----------
@@ -158,6 +163,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         interaction_bits: int = 18,
         sketch: int = 0,
         effort: str = "medium",
+        class_weight: Any = None,
     ) -> None:
         self.classes = classes
         self.fit_intercept = fit_intercept
@@ -172,6 +178,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         self.interaction_bits = interaction_bits
         self.sketch = sketch
         self.effort = effort
+        self.class_weight = class_weight
 
     @classmethod
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
@@ -305,6 +312,8 @@ class OnlineLogisticRegression(GrowingClassifier):
         if not (isinstance(y, np.ndarray) and y.shape[:1] == (n,)):
             check_consistent_length(np.empty((n, 0)), y)
         weight = validate.weights(sample_weight, n)
+        if self._settings.class_weight is not None:
+            weight = weight * weights_of_labels(y, self._settings.class_weight)
         if first:
             if wide:
                 self._encoder = SparseEncoder.start(self._settings, isinstance(rows, Names), self.n_features_in_)
@@ -352,10 +361,44 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     # ------------------------------------------------------------------ one row
 
+    def _row_kernels(self) -> RowKernels | None:
+        if self._is_sparse or self.classes_.size < 2 or self._settings.class_weight is not None:
+            return None
+        by_class = self._slots.by_class.tolist()
+        return RowKernels(
+            run_row,
+            forecast_row,
+            tuple(self.state_),
+            RowConstants(tuple(self._constants), self._reserves),
+            codes={label: by_class[k] for label, k in self._labels.code.items()},
+            width=self._encoder.width,
+            largest=LARGEST,
+        )
+
+    def _usual_row(self, x: Any) -> Any:
+        encoder = self._encoder
+        if isinstance(encoder, SparseEncoder):
+            return None
+        if type(x) is np.ndarray and x.dtype is FLOAT and x.ndim == 1 and encoder.keeps_arrays:
+            return x if x.flags.carray else x.copy()
+        row = self._encode_one(x)
+        return None if row is None else row[0]
+
+    def _forecast_usual(self, row: Any, as_probabilities: bool) -> Array | None:
+        if self._slots.are_in_order:
+            return super()._forecast_usual(row, as_probabilities)
+        out = super()._forecast_usual(row, False)
+        if out is None:
+            return None
+        out = self._slots.to_classes(out)
+        if as_probabilities:
+            to_probabilities(out)
+        return out
+
     @alone
-    def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
-        """Learn from one row: an array, or a dictionary of names and values."""
-        row = self._encode_one(x) if classes is None and "state_" in self.__dict__ else None
+    def _learn_any(self, x: Any, y: Any, classes: Any) -> None:
+        plain = classes is None and "state_" in self.__dict__ and self._settings.class_weight is None
+        row = self._encode_one(x) if plain else None
         target = None if row is None else self._slots.one_hot(y)
         if target is not None and self._learn_known(row, target):
             return
@@ -392,7 +435,7 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     def _learn_unusual(self, x: Any, y: Any, classes: Any) -> None:
         try:
-            self.partial_fit(as_rows(self, x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes)
+            self._learn_block_of_one(x, y, classes, None)
         except TooLarge:
             raise
         except (BadRow, TypeError, ValueError):
@@ -400,6 +443,10 @@ class OnlineLogisticRegression(GrowingClassifier):
                 raise
             self.bad_rows_ += 1
 
+    def _learn_block_of_one(self, x: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        self.partial_fit(as_rows(self, x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes, sample_weight)
+
+    @reads
     def _forecast_of_one(self, x: Any) -> Array:
         if "state_" not in self.__dict__ and self.classes is not None:  # a loop may forecast before it learns
             return np.zeros((1, Labels.of(None, self.classes).classes.size))

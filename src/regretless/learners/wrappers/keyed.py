@@ -132,7 +132,7 @@ class KeyedLearner(Stored):
     def begin(self, features: int | list[str], classes: Any = None) -> Self:
         """Begin before the first row, so that there are forecasts before there is a label (`OnlineLearner.begin`)."""
         if hasattr(self, "state_"):
-            raise ValueError("this KeyedLearner has begun already; a clone begins anew.")
+            raise ValueError("this KeyedLearner has begun already: use a clone to start again.")
         with self._untouched_on_error():
             self._begin_from(OnlineLearner.begin(self._unlearned(), features, classes))
         return self
