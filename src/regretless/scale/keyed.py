@@ -286,8 +286,9 @@ def put_away(folder: str, key: Any, held: Held) -> None:
     """Write what is kept of an idle key to a file of its own, atomically. A repeated call writes the same."""
     path = _place(folder, key)
     path.parent.mkdir(parents=True, exist_ok=True)
-    last = held.last.isoformat() if hasattr(held.last, "isoformat") else held.last
-    header = {"key": key, "last": last, "model": len(held.model)}
+    is_time = hasattr(held.last, "isoformat")
+    last = held.last.isoformat() if is_time else held.last
+    header = {"key": key, "last": last, "is_time": is_time, "model": len(held.model)}
     data = packed.pack(header, {"data": np.frombuffer(held.model + held.waiting, dtype=np.uint8)})
     temporary = path.with_name(f"{path.name}.{uuid4().hex}.part")
     temporary.write_bytes(data)
@@ -307,14 +308,14 @@ def take_back(folder: str, key: Any) -> Held | None:
         header, arrays = packed.unpack(data)
         if header["key"] != key:
             raise ValueError(f"it is the file of the key {header['key']!r}")
-        model, last = header["model"], header["last"]
+        model, last = header["model"], pd.Timestamp(header["last"]) if header["is_time"] else header["last"]
     except (ValueError, LookupError) as error:
         raise ValueError(
             f"key {key!r}: {path} cannot be used: {error}. Restore it from a copy, or delete it; the key then starts "
             "again."
         ) from error
     both = arrays["data"].tobytes()
-    return Held(both[:model], pd.Timestamp(last) if isinstance(last, str) else last, both[model:])
+    return Held(both[:model], last, both[model:])
 
 
 def _place(folder: str, key: Any) -> Path:

@@ -11,6 +11,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+from joblib.parallel import get_active_backend
 
 from regretless.evaluate.race.entrants import field_of
 from regretless.evaluate.race.games import Source, order_of, play_game
@@ -169,7 +170,7 @@ def _played(
             joblib.delayed(play_game)(field.source, rows, field.seed_of(order), learners, against, name)
             for order, name in missing
         )
-        for (order, name), game in zip(missing, joblib.Parallel(jobs, return_as="generator")(tasks), strict=True):
+        for (order, name), game in zip(missing, _side_by_side(jobs, tasks), strict=True):
             kept.add((field.name, order, name), game)
             done += 1
             told(f"{field.name}, order {order + 1}: {name}", done, total)
@@ -180,6 +181,15 @@ def _played(
         recipes = recipes_of(first, field.source, field_of(first, learners))
         results.append(StreamRace.of(field.name, about, first.radius, orders, played, recipes))
     return Race(results)
+
+
+def _side_by_side(jobs: int, tasks: Iterable[Any]) -> Iterable[Any]:
+    """The results of tasks in their order, as they come; at the end on engines that return them together, as Ray."""
+    engine, _ = get_active_backend()
+    found: Iterable[Any] = joblib.Parallel(jobs, return_as="generator" if engine.supports_return_generator else "list")(
+        tasks
+    )
+    return found
 
 
 def source_of(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections import namedtuple
+from collections.abc import Sequence
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +18,7 @@ from regretless.core import state_checks, validate
 from regretless.core.errors import NoCertificate
 from regretless.core.inputs import UNLEARNED
 from regretless.core.interrupts import stretches, uninterrupted
-from regretless.core.learner import ONE, OnlineLearner
+from regretless.core.learner import OnlineLearner
 from regretless.core.merging import beginning
 from regretless.core.stored import Stored
 from regretless.core.tally import LOSS, ROWS
@@ -35,6 +38,22 @@ from regretless.learners.wrappers.keys import (
 )
 
 OWN = ("keys", "last_rows")  # the fields of the state that are not the learner's
+
+
+@cache
+def _state_type(fields: tuple[str, ...]) -> Any:
+    plain: Any = namedtuple("KeyedState", fields)  # type: ignore[misc]  # the fields depend on the learner
+    return type("KeyedState", (plain,), {"__slots__": (), "__reduce__": _reduced})
+
+
+def _reduced(state: Any) -> tuple[Any, ...]:
+    """For pickle, which would look for the class by its name."""
+    return keyed_state, (state._fields, tuple(state))
+
+
+def keyed_state(fields: tuple[str, ...], arrays: Sequence[NDArray[Any]]) -> Any:
+    """The state of all keys: those of `OWN`, then the learner's fields with one more axis."""
+    return _state_type(fields)(*arrays)
 
 
 class KeyedLearner(Stored):
@@ -79,9 +98,9 @@ class KeyedLearner(Stored):
     >>> p = learner.predict_then_learn(shops, X, y)
     >>> print(f"{-np.log(np.where(y, p[:, 1], p[:, 0])).mean():.4f}; without keys "
     ...       f"{AIOLI(radius=5.0).fit(X, y).total_loss_ / 6000:.4f}")
-    0.4539; without keys 0.6542
+    0.4550; without keys 0.6771
     >>> learner.keys_, learner.regret_certificates(["Turin"]).round(1).tolist()
-    (['Turin', 'Lyon', 'Bergen'], [31.2])
+    (['Bergen', 'Turin', 'Lyon'], [30.3])
 
     References
     ----------
@@ -158,8 +177,7 @@ class KeyedLearner(Stored):
         self._set_state(keys, np.empty(0, dtype=np.int64), *empty)
 
     def _set_state(self, *arrays: NDArray[Any]) -> None:
-        fields = (*OWN, *self.learner_.state_._fields)
-        self.state_ = namedtuple("KeyedState", fields)(*arrays)
+        self.state_ = keyed_state((*OWN, *self.learner_.state_._fields), arrays)
 
     @property
     def _stack(self) -> Any:
@@ -274,28 +292,22 @@ class KeyedLearner(Stored):
 
     def predict_proba(self, keys: Any, X: Any) -> Array:
         """Probabilities (n, K) of each row by the learner of its key; a new key's by `learner_`. Changes nothing."""
-        if not hasattr(self.learner, "predict_proba"):
-            raise AttributeError(f"{type(self.learner).__name__} does not forecast probabilities: use predict.")
-        found: Array = self.learner_._said(self._forecasts(keys, X))
+        found: Array = self._predictor(keys, X).predict_proba(X)
         return found
 
     def predict(self, keys: Any, X: Any) -> np.ndarray:
         """The most probable class of each row, or its predicted number."""
-        out = self._forecasts(keys, X)
-        if out.ndim == 1:
-            return out
-        found: np.ndarray = self.classes_[np.argmax(out, axis=1)]
+        found: np.ndarray = self._predictor(keys, X).predict(X)
         return found
 
-    def _forecasts(self, keys: Any, X: Any) -> Array:
+    def _predictor(self, keys: Any, X: Any) -> Any:
+        """A learner whose forecasts are those of the learners of these keys."""
         self._require_begun()
         _require_dense(X)
-        X = self.learner_._rows(X, reset=False)
-        self.learner_._check_rows(X, ONE)
         numbers = self._numbers(*as_keys(keys, len(X)), adds=False)
-        out: Array = self.learner_._new_forecasts(len(X))
-        routing.forecast(self.learner_, self._stack, numbers, X, out)
-        return out
+        start, stack, one = self.learner_, self._stack, copy.copy(self.learner_)
+        one._forecast = lambda X, out: routing.forecast(start, stack, numbers, X, out)
+        return one
 
     # ------------------------------------------------------------------ single keys
 
@@ -423,7 +435,7 @@ class KeyedLearner(Stored):
         last = self.state_.last_rows
         state_checks.whole("last_rows", last, self._n_rows)
         state_checks.require(np.all(self.state_.keys <= 0x10FFFF) or self._kind != TEXT, "keys are not characters")
-        held = self.keys_
+        held = list(from_array(self.state_.keys))
         state_checks.require(len({*held}) == len(held), "a key occurs twice")
         one = beginning(self.learner_)
         for number in range(len(held)):
@@ -431,7 +443,7 @@ class KeyedLearner(Stored):
             try:
                 one._check_state()
             except ValueError as error:
-                raise ValueError(f"key {held[number]!r}: {error}") from error
+                raise ValueError(f"key {_plain(held[number])!r}: {error}") from error
 
 
 def _grown(array: NDArray[Any], more: int, most: int) -> NDArray[Any]:
