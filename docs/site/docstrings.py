@@ -47,7 +47,9 @@ def links(text: str) -> str:
         if not block.lstrip().startswith((">>>", ".. math::")):
             parts = re.split(r"(`[^`]*`)", block)
             parts[::2] = [re.sub(r"(?<!\\)\|", r"\|", re.sub(r"\[(\w+)\]_", r"[\1]", part)) for part in parts[::2]]
-            block = re.sub(r"\bdocs/([\w-]+)\.md", r":doc:`\1 </\1>`", "".join(parts))
+            block = re.sub(r"\bdocs/([\w-]+)\.md", r":doc:`\1 </\1>`", "".join(parts)).replace(
+                "</bounds>", "</bounds/index>"
+            )
             blocks[i] = block.replace("REFERENCES.bib", ":doc:`the references </references>`")
     return "\n\n".join(blocks)
 
