@@ -36,8 +36,8 @@ def entries(lines: list[str]) -> list[str]:
 
 def references(lines: list[str]) -> list[str]:
     """The cited works as a list."""
-    text = re.sub(r"\n\s+(?=\S)", " ", "\n".join(lines).strip())
-    return [re.sub(r"^\.\. \[(\w+)\] ", r"- **\1**: ", line) for line in text.splitlines()] + [""]
+    works = re.split(r"^\.\. ", "\n".join(lines).strip(), flags=re.MULTILINE)
+    return [re.sub(r"^\[(\w+)\] ", r"- **\1**: ", " ".join(work.split())) for work in works if work] + [""]
 
 
 def links(text: str) -> str:
