@@ -94,7 +94,7 @@ def test_regret_lecture(capsys):
     assert "follow the leader: 999.0" in text
     alone = [float(found) for found in re.findall(r"radius +[\d.]+: total log loss ([\d.]+)", text)]
     mixed = float(re.search(r"mixture: +total log loss ([\d.]+)", text)[1])
-    assert len(alone) == 3 and mixed <= min(alone) + np.log(3)
+    assert len(alone) == 3 and mixed <= min(alone) + np.log(3) + 0.1  # both are rounded
     assert "wrong on 1000 of 1000 rows" in text
 
 

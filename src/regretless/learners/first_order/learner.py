@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.learner import OnlineClassifier
+from regretless.core.one_row import RowKernels
 from regretless.core.rows import Entries, parts, single
 from regretless.core.tally import EXCESS, ROWS, UNEVEN, require_unit_weights
 from regretless.core.turns import reads
@@ -172,7 +173,7 @@ class ScoringLearner(OnlineClassifier):
 
     def predict_one(self, x: Any) -> Any:
         """The class with the largest score, or the predicted number, for one row."""
-        return float(self._forecast_of_one(x)[0, 0]) if self._regresses else super().predict_one(x)
+        return float(self._said_of_one(x, False)[0, 0]) if self._regresses else super().predict_one(x)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy, or for regression the coefficient of determination."""
@@ -208,6 +209,13 @@ class LinearLearner(ScoringLearner):
             return
         for rows, part in parts(X):
             self._learn(part, Y[rows], weight[rows], out[rows])
+
+    def _rows_by(self, run: Any, forecast: Any, **limits: Any) -> RowKernels | None:
+        """The kernels of one row, unless a step needs more: a user's loss, or a table that gets longer."""
+        c = self._constants
+        if type(c.loss) is Oracle or any(isinstance(getattr(c, name, None), tuple) for name in ("number", "size")):
+            return None
+        return self._by_kernels(run, forecast, entries=True, **{"largest_target": LARGEST_ROW} | limits)
 
     def _run_custom(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         """Learn rows under a user's loss; if it fails, nothing is learned from them."""

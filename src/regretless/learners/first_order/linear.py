@@ -213,6 +213,18 @@ def recount(w: Array, size: Array, tally: Array, radius: float) -> None:
 
 
 @kernel
+def forecast_table(state: Any, rows: Entries, constants: Any, out: Array) -> None:
+    """The forecasts of a learner whose weights are in its table."""
+    forecast_block(state.table, 1.0, rows, out)
+
+
+@kernel
+def forecast_scaled(state: Any, rows: Entries, constants: Any, out: Array) -> None:
+    """The forecasts of a learner whose weights are those in its table times a common factor."""
+    forecast_block(state.table, state.size[FACTOR], rows, out)
+
+
+@kernel
 def forecast_block(table: Array, factor: float, rows: Entries, out: Array) -> None:
     """The forecasts of a block of rows."""
     indptr, indices, data = rows

@@ -10,6 +10,7 @@ import numpy as np
 from regretless.core import validate
 from regretless.core.errors import NoBound
 from regretless.core.jit import kernel
+from regretless.core.one_row import RowKernels
 from regretless.core.rows import Entries
 from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
@@ -34,6 +35,7 @@ from regretless.learners.first_order.linear import (
     check_size,
     count,
     descend,
+    forecast_scaled,
     loss_and_slope,
     move,
     product,
@@ -252,6 +254,9 @@ class OGD(LinearLearner):
             f"step={self.params_['step']} has no theorem for projected descent. Use another step, or "
             "regret_certificate(), which is still valid."
         )
+
+    def _row_kernels(self) -> RowKernels | None:
+        return self._rows_by(run, forecast_scaled)
 
     def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
         number = self._constants.number

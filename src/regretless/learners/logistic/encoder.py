@@ -20,9 +20,9 @@ from sklearn.utils.validation import validate_data
 from regretless.core.calendar import calendar_features, is_date
 from regretless.core.errors import BadRow
 from regretless.core.inputs import as_block, as_floats, has_names, in_rows, is_missing, plain_list, readable_rows
-from regretless.core.learner import FLOAT, is_plain_row
+from regretless.core.learner import is_plain_row
 from regretless.core.state_checks import require
-from regretless.core.types import Array
+from regretless.core.types import FLOAT, Array
 from regretless.core.validate import largest_square, writable
 from regretless.learners.logistic.block_encoding import Block, encode_dictionaries, encode_numbers, encode_table
 from regretless.learners.logistic.matrices import check_matrix
@@ -109,12 +109,15 @@ class Encoder:
     max_categories: int
     names: tuple[Any, ...] | None = field(init=False, repr=False)  # of all input columns
     name_set: frozenset[Any] = field(init=False, repr=False)
+    keeps_arrays: bool = field(init=False, repr=False)  # whether a row without names and missing values stays as it is
     extent: ClassVar[int] = 0  # an encoder never changes
 
     def __post_init__(self) -> None:
         names = None if self.first_names is None else self.first_names + self.schema.new_names
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "name_set", frozenset(names or ()))
+        keeps = names is None and self.schema.is_numeric and not self.schema.levels
+        object.__setattr__(self, "keeps_arrays", keeps)
 
     @classmethod
     def start(cls, estimator: Any, settings: Settings, kind: str = NUMBER) -> Self:

@@ -17,10 +17,12 @@ from regretless.core.inputs import as_soft_block
 from regretless.core.interrupts import uninterrupted
 from regretless.core.labels import Labels
 from regretless.core.learner import ONE
+from regretless.core.links import to_probabilities
+from regretless.core.one_row import RowKernels
 from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
-from regretless.core.turns import alone
-from regretless.core.types import Array
+from regretless.core.turns import alone, reads
+from regretless.core.types import FLOAT, Array
 from regretless.learners.logistic import (
     members,
     regret,
@@ -31,7 +33,7 @@ from regretless.learners.logistic import (
     state,
 )
 from regretless.learners.logistic.encoder import Encoder, as_rows, kind_of_rows, number_of, take_rows
-from regretless.learners.logistic.game import forecast
+from regretless.learners.logistic.game import RowConstants, forecast, forecast_row, run_row
 from regretless.learners.logistic.hashing import Index
 from regretless.learners.logistic.learner import GrowingClassifier, Recent
 from regretless.learners.logistic.members import RADII, Constants
@@ -359,9 +361,42 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     # ------------------------------------------------------------------ one row
 
+    def _row_kernels(self) -> RowKernels | None:
+        if self._is_sparse or self.classes_.size < 2 or self._settings.class_weight is not None:
+            return None
+        by_class = self._slots.by_class.tolist()
+        return RowKernels(
+            run_row,
+            forecast_row,
+            tuple(self.state_),
+            RowConstants(tuple(self._constants), self._reserves),
+            codes={label: by_class[k] for label, k in self._labels.code.items()},
+            width=self._encoder.width,
+            largest=LARGEST,
+        )
+
+    def _usual_row(self, x: Any) -> Any:
+        encoder = self._encoder
+        if isinstance(encoder, SparseEncoder):
+            return None
+        if type(x) is np.ndarray and x.dtype is FLOAT and x.ndim == 1 and encoder.keeps_arrays:
+            return x if x.flags.carray else x.copy()
+        row = self._encode_one(x)
+        return None if row is None else row[0]
+
+    def _forecast_usual(self, row: Any, as_probabilities: bool) -> Array | None:
+        if self._slots.are_in_order:
+            return super()._forecast_usual(row, as_probabilities)
+        out = super()._forecast_usual(row, False)
+        if out is None:
+            return None
+        out = self._slots.to_classes(out)
+        if as_probabilities:
+            to_probabilities(out)
+        return out
+
     @alone
-    def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
-        """Learn from one row: an array, or a dictionary of names and values."""
+    def _learn_any(self, x: Any, y: Any, classes: Any) -> None:
         plain = classes is None and "state_" in self.__dict__ and self._settings.class_weight is None
         row = self._encode_one(x) if plain else None
         target = None if row is None else self._slots.one_hot(y)
@@ -411,6 +446,7 @@ class OnlineLogisticRegression(GrowingClassifier):
     def _learn_block_of_one(self, x: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         self.partial_fit(as_rows(self, x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes, sample_weight)
 
+    @reads
     def _forecast_of_one(self, x: Any) -> Array:
         if "state_" not in self.__dict__ and self.classes is not None:  # a loop may forecast before it learns
             return np.zeros((1, Labels.of(None, self.classes).classes.size))

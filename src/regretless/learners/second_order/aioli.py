@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from threading import get_ident
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy import ndarray
 
 from regretless.core import validate
 from regretless.core.jit import inlined_kernel, kernel
-from regretless.core.learner import FLOAT
-from regretless.core.links import softmax_of_two
+from regretless.core.one_row import RowKernels
 from regretless.core.setting import Setting
 from regretless.core.tally import record
-from regretless.core.turns import WRITER, takes_its_turn, turn_of
 from regretless.core.types import Array
 from regretless.learners.second_order import descent, panels
 from regretless.learners.second_order.algebra import dot
-from regretless.learners.second_order.curvature import kappa, kappa_of
+from regretless.learners.second_order.curvature import kappa_of
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
 from regretless.learners.second_order.learner import SurrogateClassifier
 from regretless.learners.second_order.panels import coefficients, look_at_one
@@ -180,62 +176,11 @@ class AIOLI(SurrogateClassifier):
         declared, largest = super()._limits()
         return declared, min(largest, descent.largest_row(self._constants))
 
-    _learned = ("_numbers",)
-
-    def _begin(self, n_features: int) -> None:
-        super()._begin(n_features)
-        self._renumber()
-
-    def _renumber(self) -> None:
-        exact = isinstance(self._constants, AIOLIConstants)
-        # no row is smaller than -1: solver="descent" uses the general methods for every row
-        self._numbers = np.array([*self._constants[: VIRTUAL + 1], min(self._largest) ** 2 if exact else -1.0])
-
     def _pull_by(self, factor: float) -> None:
         super()._pull_by(factor if isinstance(self._constants, AIOLIConstants) else 1.0)  # Algorithm 2 has weight 1
-        self._renumber()
 
-    # The cost of one row is mostly that of Python. A plain row (`is_plain_row`, written out) is learned and forecast by
-    # one compiled call; all other rows, and rows with errors, use the general methods, which raise the errors. So do
-    # calls that must wait for another thread: the code below is `turns.learns` and `turns.reads`, written out for a
-    # learner that no other thread uses. A compiled call is not interrupted by Ctrl-C, so nothing has to be undone.
-    # At d = 20 both methods are about five times as fast as the general ones.
-
-    @takes_its_turn
-    def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
-        """Learn from one row. The first call needs `classes`, unless a block has been learned before."""
-        state: Any = self.__dict__.get("state_")
-        if classes is None and state and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:
-            P, w, tally = state
-            me, turn = get_ident(), turn_of(self)
-            writer = turn.writer
-            if not writer and not turn.waiting:
-                try:
-                    if writer.setdefault(WRITER, me) == me and not turn.readers:
-                        if learn_row(P, w, tally, x, self._labels.code[y], self._numbers):
-                            return
-                except (KeyError, TypeError):  # an unknown label, or label probabilities
-                    pass
-                finally:
-                    if writer and writer[WRITER] == me:
-                        del writer[WRITER]
-        super().learn_one(x, y, classes)
-
-    @takes_its_turn
-    def predict_proba_one(self, x: Any) -> Array:
-        """Probabilities (2,) of one row."""
-        state: Any = self.__dict__.get("state_")
-        if state and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:
-            out = np.empty(2)
-            (P, w, tally), me, turn = state, get_ident(), turn_of(self)
-            readers = turn.readers
-            try:
-                readers.append(me)
-                if not turn.writer and forecast_row(P, w, tally, x, self._numbers, out):
-                    return out
-            finally:
-                readers.remove(me)
-        return super().predict_proba_one(x)
+    def _row_kernels(self) -> RowKernels | None:
+        return self._by_kernels(run_row, forecast_block) if isinstance(self._constants, AIOLIConstants) else None
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
@@ -372,7 +317,7 @@ def run_by_root(
 def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> int:
     """Play a panel in coefficients of its rows; returns the number of rows for which P has enough digits.
 
-    The loop is repeated here, in `run_by_root` and, for one row, in `learn_row`: a shared function of all these arrays,
+    The loop is repeated here, in `run_by_root` and, for one row, in `run_row`: a shared function of all these arrays,
     inlined or called, makes `run_rows` a quarter slower at d = 20.
     """
     a, lam = constants.virtual_weight, constants.regularization
@@ -413,52 +358,28 @@ def forecast_block(state: SurrogateState, X: Array, constants: AIOLIConstants, o
         out[t, 1] = 0.5 * margin
 
 
-# Functions for one row, called from Python. Each argument of a call costs about 80 ns, so `numbers` has the learner's
-# constants and the largest |x|^2 in one array, and workspaces are allocated here.
-RADIUS, LAM, CODE, NUMBER, BOUND, VIRTUAL, LARGEST = range(7)
-
-
 @kernel
-def learn_row(P: Array, w: Array, tally: Array, x: Array, y: int, numbers: Array) -> bool:
-    """`run` for one row with label y.
-
-    Returns False, without any change, if the row has a wrong length, is not finite or too large, or if P has too few
-    digits for it.
-    """
-    if x.size != w.size or tally[ROOT] != 0.0:
-        return False
-    lam, radius, feature_bound, a = numbers[LAM], numbers[RADIUS], numbers[BOUND], numbers[VIRTUAL]
+def run_row(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> None:
+    """`run` for one row of weight 1, whose forecast is not needed: without the loop, in half the time at d = 20."""
+    P, w, tally = state
+    if tally[ROOT] != 0.0:
+        run(state, X, Y, weight, constants, out)
+        return
     v, u = np.empty(w.size), np.empty(w.size)
-    X = x.reshape(1, x.size)
     m, square = product_one(P, w, X, 0, v)
-    if not square <= numbers[LARGEST]:
-        return False
     q = look_one(v, X, 0)
-    margin, T = forecast(m, q, a)
+    margin, T = forecast(m, q, constants.virtual_weight)
     size = math.sqrt(square)
-    kap = kappa(int(numbers[CODE]), numbers[NUMBER], 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
-    c, step, growth, terms = lengths(q, a, T, float(y), kap, 1.0)
-    mass = tally[MASS] + c * square * (1.0 / lam)
+    y = Y[0, 1]
+    kap = kappa_of(constants, size, 0.5, 2)
+    c, step, growth, terms = lengths(q, constants.virtual_weight, T, y, kap, 1.0)
+    mass = tally[MASS] + c * square * (1.0 / constants.regularization)
     if mass > most_mass(P):
-        return False
+        run(state, X, Y, weight, constants, out)
+        return
     move(w, v, u, q, c, step)
-    record(tally, 1.0, log_loss(margin, T, float(y)), growth, size)
+    record(tally, 1.0, log_loss(margin, T, y), growth, size)
     tally[MASS] = mass
     tally[SHIFT] = at_most(tally[SHIFT] + step * step * q)
     tally[ENERGY] = at_most(tally[ENERGY] + (LOG_2 + abs(m) + terms))
     flush_one(P, u)
-    return True
-
-
-@kernel
-def forecast_row(P: Array, w: Array, tally: Array, x: Array, numbers: Array, out: Array) -> bool:
-    """The probabilities of a row; returns False if it has a wrong length, is not finite or too large."""
-    if x.size != w.size:
-        return False
-    v = np.empty(w.size)
-    X = x.reshape(1, x.size)
-    m, square = product_one(P, w, X, 0, v)
-    q = look_one(v, X, 0) if tally[ROOT] == 0.0 else dot(v, v)
-    margin, _ = forecast(m, q, numbers[VIRTUAL])
-    out[0], out[1] = softmax_of_two(-0.5 * margin, 0.5 * margin)
-    return square <= numbers[LARGEST]

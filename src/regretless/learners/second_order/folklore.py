@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from regretless.core.one_row import RowKernels
 from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
@@ -97,6 +98,9 @@ class FOLKLORE(SurrogateClassifier):
     def _prepare(self, n_features: int, n_classes: int) -> MulticlassConstants:
         shared = self._shared_constants(n_classes)
         return MulticlassConstants(*shared, H=helmert(n_classes), sampling=None, pull=self._pull)
+
+    def _row_kernels(self) -> RowKernels:
+        return self._by_kernels(run, forecast_block)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, self._constants, out)

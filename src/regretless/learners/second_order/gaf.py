@@ -9,6 +9,7 @@ import numpy as np
 
 from regretless.core import validate
 from regretless.core.errors import NoBound
+from regretless.core.one_row import RowKernels
 from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
@@ -197,6 +198,12 @@ class GAF(Sampled):
     def _prepare(self, n_features: int, n_classes: int) -> MulticlassConstants:
         shared = self._shared_constants(n_classes)
         return MulticlassConstants(*shared, H=helmert(n_classes), sampling=self._sampling(n_classes), pull=1.0)
+
+    def _row_kernels(self) -> RowKernels | None:
+        sampling = self._constants.sampling
+        if sampling is None or sampling.method == MONTE_CARLO:  # threads must not share the draws
+            return None
+        return self._by_kernels(run, forecast_block)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, self._own_points(), out)

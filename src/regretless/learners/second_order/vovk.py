@@ -12,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.jit import inlined_kernel, kernel
-from regretless.core.learner import LARGEST_TARGET, OnlineRegressor
+from regretless.core.learner import OnlineRegressor
+from regretless.core.one_row import RowKernels
 from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
+from regretless.core.validate import LARGEST_TARGET
 from regretless.learners.second_order import panels
 from regretless.learners.second_order.algebra import dot
 from regretless.learners.second_order.merging import sum_of
@@ -186,6 +188,9 @@ class VovkAzouryWarmuth(OnlineRegressor):
         """See `OnlineLearner`."""
         return panels.least_rows(self.state_.w.size) if self.n_outputs_ == 1 else 1
 
+    def _row_kernels(self) -> RowKernels | None:
+        return self._by_kernels(run, forecast_rows) if self.n_outputs_ == 1 else None
+
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         if self.n_outputs_ > 1:
             run_vectors(self.state_, X, Y, weight, self._constants, out)
@@ -319,6 +324,12 @@ def forecast_block(state: VovkState, X: Array, out: Array) -> None:
         m, _ = product_one(P, w, X, t, v)
         q = look_one(v, X, t) if tally[ROOT] == 0.0 else dot(v, v)
         out[t] = m / (1.0 + q)
+
+
+@kernel
+def forecast_rows(state: VovkState, X: Array, constants: VovkConstants, out: Array) -> None:
+    """`forecast_block`, which needs no constants."""
+    forecast_block(state, X, out)
 
 
 @kernel
