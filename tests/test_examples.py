@@ -89,6 +89,12 @@ def test_delayed_labels(capsys):
     assert losses[0] < losses[1] < losses[2] < 0.4
 
 
+def test_keyed_learners(capsys):
+    losses = [float(found) for found in re.findall(r"log loss ([\d.]+)", printed("keyed_learners", capsys))]
+    one, keyed, pooled = losses
+    assert pooled < keyed and pooled < one
+
+
 def test_regret_lecture(capsys):
     text = printed("regret_lecture", capsys)
     assert "follow the leader: 999.0" in text

@@ -79,6 +79,7 @@ def seconds() -> Any:
         for i, (name, line) in enumerate(stream["lines"].items()):
             panel.plot(line["curve"]["seconds"], line["curve"]["loss"], label=name, **plots.style(i))
         panel.set_xscale("log")
+        panel.set_yscale("log")
         panel.set_title(f"{stream['stream']}: {stream['rows']:,} rows", fontsize="medium")
         plots.tidy(panel, "seconds", "mean log loss so far")
         panel.legend(frameon=False, fontsize="x-small")
@@ -89,17 +90,14 @@ def growth() -> Any:
     """Time against size, one panel per letter."""
     titles = {"d": "features", "K": "classes", "n": "rows"}
     lines = numbers()["c"]["figures"]["lines"]
-    figure, axes = plots.panels(1, len(titles), width=3.6, height=4.0)
-    for panel, (letter, title) in zip(axes[0], titles.items(), strict=True):
+    figure, axes = plots.panels(len(titles), 1, width=7.0, height=2.9)
+    for panel, (letter, title) in zip(axes[:, 0], titles.items(), strict=True):
         for i, line in enumerate(line for line in lines if line["letter"] == letter):
-            label = (
-                line["what"].replace(", d = 20", "").replace("OnlineLogisticRegression", "OnlineLogistic-\nRegression")
-            )
-            panel.plot(line["sizes"], [ns / 1000 for ns in line["least_ns"]], label=label, **plots.style(i))
+            panel.plot(line["sizes"], [ns / 1000 for ns in line["least_ns"]], label=line["what"], **plots.style(i))
         panel.set_xscale("log")
         panel.set_yscale("log")
         plots.tidy(panel, title, "microseconds per row" if letter != "n" else "microseconds")
-        panel.legend(frameon=False, fontsize="xx-small")
+        panel.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
 
 

@@ -45,7 +45,8 @@ class Page(HTMLParser):
 
 def problems(folder: Path) -> list[str]:
     """What is wrong with the pages of a site."""
-    pages = {path.resolve(): Page(path.read_text("utf-8")) for path in folder.rglob("*.html")}
+    paths = [path for path in folder.rglob("*.html") if "_static" not in path.parts]  # the theme's own templates
+    pages = {path.resolve(): Page(path.read_text("utf-8")) for path in paths}
     found = [] if pages else [f"{folder} has no pages: run `make site` first."]
     for path, page in pages.items():
         name = path.relative_to(folder.resolve())

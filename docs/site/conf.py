@@ -62,7 +62,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "benchmarks": []}
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 7,

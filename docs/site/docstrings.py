@@ -36,8 +36,8 @@ def entries(lines: list[str]) -> list[str]:
 
 def references(lines: list[str]) -> list[str]:
     """The cited works as a list."""
-    text = re.sub(r"\n\s+(?=\S)", " ", "\n".join(lines).strip())
-    return [re.sub(r"^\.\. \[(\w+)\] ", r"- **\1**: ", line) for line in text.splitlines()] + [""]
+    works = re.split(r"^\.\. ", "\n".join(lines).strip(), flags=re.MULTILINE)
+    return [re.sub(r"^\[(\w+)\] ", r"- **\1**: ", " ".join(work.split())) for work in works if work] + [""]
 
 
 def links(text: str) -> str:
@@ -47,7 +47,9 @@ def links(text: str) -> str:
         if not block.lstrip().startswith((">>>", ".. math::")):
             parts = re.split(r"(`[^`]*`)", block)
             parts[::2] = [re.sub(r"(?<!\\)\|", r"\|", re.sub(r"\[(\w+)\]_", r"[\1]", part)) for part in parts[::2]]
-            block = re.sub(r"\bdocs/([\w-]+)\.md", r":doc:`\1 </\1>`", "".join(parts))
+            block = re.sub(r"\bdocs/([\w-]+)\.md", r":doc:`\1 </\1>`", "".join(parts)).replace(
+                "</bounds>", "</bounds/index>"
+            )
             blocks[i] = block.replace("REFERENCES.bib", ":doc:`the references </references>`")
     return "\n\n".join(blocks)
 

@@ -42,6 +42,7 @@ def settings(examples: Path, jobs: int) -> dict[str, Any]:
         "download_all_examples": False,
         "remove_config_comments": True,
         "show_signature": False,
+        "write_computation_times": False,
         "min_reported_time": 1,
         "abort_on_example_error": True,
         "image_scrapers": ("matplotlib",),

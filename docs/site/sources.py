@@ -57,6 +57,7 @@ def rewritten(text: str, path: str) -> str:
         file, hash_, anchor = target.partition("#")
         if file.startswith(("http:", "https:", "mailto:")) or not file:
             return found[0]
+        label = re.sub(r"^\[([\w-]+)\.md\]$", r"[\1]", label)  # on a site, pages are not files
         name = (code or "").removeprefix("regretless.bounds.")
         where = resolve(folder, file)
         if where == "docs/bounds.md" and name in bounds.__all__:
