@@ -1,0 +1,1 @@
+"""The schema of the log and its history, for Alembic. `schema.py` runs them."""
