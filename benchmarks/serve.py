@@ -258,7 +258,9 @@ def main() -> None:
                 measure("(warming up)", server, alternating(500, 16, start=1), 1000)
                 if asked("normal"):
                     target = ">= 5,000 /s, p99 <= 25 ms, <= 120 µs"
-                    measure("predict and label, SQLite, 16 connections", server, alternating(n, 16, start=2), 2 * n, target)
+                    measure(
+                        "predict and label, SQLite, 16 connections", server, alternating(n, 16, start=2), 2 * n, target
+                    )
                 if asked("bulk"):
                     several = bulk(4 * n, 1000, start=3)
                     measure("/bulk, SQLite", server, several, 8 * n, ">= 40,000 rows/s")
@@ -291,7 +293,9 @@ def restart(log: str) -> None:
     with Service(log) as service:
         seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
         events = service.seq
-    print(f"restart without a snapshot: {events:,} events in {seconds:.1f} s, {cpu / events * 1e6:.1f} µs CPU per event")
+    print(
+        f"restart without a snapshot: {events:,} events in {seconds:.1f} s, {cpu / events * 1e6:.1f} µs CPU per event"
+    )
 
 
 if __name__ == "__main__":

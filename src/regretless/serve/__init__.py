@@ -52,4 +52,6 @@ def __getattr__(name: str) -> object:
     try:
         return getattr(_import_module(f"regretless.serve.{_HOME[name]}"), name)
     except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("regretless"):
+            raise
         raise ImportError(f'{error.name} is missing: pip install "regretless[serve]"') from error

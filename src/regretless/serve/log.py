@@ -132,7 +132,8 @@ class EventLog:
         self._postgres = self.url.get_backend_name() == "postgresql"
         self._engine = self._make_engine()
         self._connection: sa.Connection | None = None
-        self._append = self._append_to_postgres if self._postgres else self._append_to_sqlite
+        self._driver: Any = None  # the connection of sqlite3 or psycopg within it
+        self._errors: Any = self._engine.dialect.import_dbapi()
         try:
             if write and not self._postgres:
                 self._lock = Lock(
@@ -198,6 +199,7 @@ class EventLog:
                 connection.close()
                 raise
         self._connection = connection
+        self._driver = connection.connection.driver_connection
 
     def _take_advisory_lock(self, connection: sa.Connection) -> None:
         if not connection.execute(sa.select(sa.func.pg_try_advisory_lock(ADVISORY_LOCK))).scalar():
@@ -207,7 +209,7 @@ class EventLog:
             )
 
     def _drop(self) -> None:
-        connection, self._connection = self._connection, None
+        connection, self._connection, self._driver = self._connection, None, None
         if connection is not None:
             try:
                 connection.close()
@@ -237,15 +239,24 @@ class EventLog:
 
         After `LogUnavailable` it may be unknown which: `connect()` and `last_seq()` tell.
         """
-        with self._transaction() as connection:
-            self._append(connection, rows)
+        if self._driver is None:
+            raise LogUnavailable("there is no connection to the log")
+        try:  # by the driver itself: this is called for every group, and SQLAlchemy would take as long as SQLite
+            cursor = self._driver.cursor()
+            if self._postgres:
+                cursor.execute(INSERT_ARRAYS, [[*column] for column in zip(*rows, strict=True)])
+            else:
+                cursor.executemany(INSERT, rows)
             before_commit()
-
-    def _append_to_sqlite(self, connection: sa.Connection, rows: Sequence[Event]) -> None:
-        connection.exec_driver_sql(INSERT, list(rows))
-
-    def _append_to_postgres(self, connection: sa.Connection, rows: Sequence[Event]) -> None:
-        connection.exec_driver_sql(INSERT_ARRAYS, tuple(list(column) for column in zip(*rows, strict=True)))
+            self._driver.commit()
+        except self._errors.Error as error:
+            try:
+                self._driver.rollback()
+            except self._errors.Error:
+                self._drop()
+            if isinstance(error, self._errors.IntegrityError):
+                raise DuplicateId(str(error)) from error
+            raise LogUnavailable(str(error)) from error
 
     def add_model(self, row: ModelRow) -> None:
         """Add a model."""

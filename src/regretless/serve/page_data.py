@@ -6,7 +6,7 @@
 - `summary`: means over the labels so far (`log_loss`, `error`, `brier`, `baseline_log_loss`, `delay_seconds`,
   `delay_labels`), and the counts `forecasts`, `labels`, `refused`;
 - `regret`: as `GET /regret`;
-- `history`: arrays with one entry per point, at most 600: `labels`, `at` (seconds since 1970), `log_loss`, `error`,
+- `history`: arrays with one entry per point, at most 240: `labels`, `at` (seconds since 1970), `log_loss`, `error`,
   `baseline_log_loss` (means so far), `recent_log_loss`, `recent_error`, `recent_baseline_log_loss` (means since the
   point before: drift shows here), `live_regret`, `certificate`, `bound` (totals; null where there is none), and
   `shares`: for each class its share of the labels since the point before (null with more than 12 classes);

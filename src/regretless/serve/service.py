@@ -84,7 +84,8 @@ class Work(NamedTuple):
     """One operation of a group, and where its reply goes."""
 
     host: ModelHost
-    operation: Operation
+    operation: Any  # a Label or a Predict
+    labels: bool
     replies: list[Any]
     place: int
 
@@ -335,7 +336,7 @@ class Service:
         for host, operations, door, token in jobs:
             replies: list[Any] = [None] * len(operations)
             answers.setdefault(door, []).append((token, replies))
-            work += [Work(host, operation, replies, i) for i, operation in enumerate(operations)]
+            work += [Work(host, each, type(each) is Label, replies, i) for i, each in enumerate(operations)]
         try:
             at = 0
             while at < len(work):
@@ -400,9 +401,9 @@ class Service:
     def _look_up(self, group: list[Work]) -> None:
         """Bring the forecasts of labels into memory."""
         missing: dict[int, tuple[ModelHost, list[str]]] = {}
-        asked = {(work.host.number, work.operation.id) for work in group if isinstance(work.operation, Predict)}
+        asked = {(work.host.number, work.operation.id) for work in group if not work.labels}
         for work in group:
-            if isinstance(work.operation, Label):
+            if work.labels:
                 host, id = work.host, work.operation.id
                 if host.find(id) is None and (host.number, id) not in asked and _is_id(id, self.limits):
                     missing.setdefault(host.number, (host, []))[1].append(id)
@@ -414,7 +415,7 @@ class Service:
         fresh: dict[int, list[tuple[Work, Any, bytes]]] = {}
         for work in group:
             operation, host = work.operation, work.host
-            if not isinstance(operation, Predict):
+            if work.labels:
                 continue
             try:
                 if operation.id is None:
@@ -451,7 +452,7 @@ class Service:
         found: list[tuple[Work, Due]] = []
         for work in group:
             operation, host = work.operation, work.host
-            if not isinstance(operation, Label):
+            if not work.labels:
                 continue
             try:
                 entry = host.find(check_id(operation.id, self.limits))
@@ -544,10 +545,10 @@ def _independent(work: list[Work], at: int) -> list[Work]:
         id = each.operation.id
         if id is None:
             continue
-        key, labels = (each.host.number, id), isinstance(each.operation, Label)
-        if key in used and (not labels or used[key]):
+        key = each.host.number, id
+        if key in used and (not each.labels or used[key]):
             return work[at:i]
-        used[key] = labels
+        used[key] = each.labels
     return work[at:]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from regretless.core.scores import BINS, N_SCORED, N_WRONG, TOTAL_BRIER, TOTAL_LOSS, new_scores, score_classes
 from regretless.core.types import Array
 
-MOST_POINTS = 600  # of the history; then every other one is dropped
+MOST_POINTS = 240  # of the history; then every other one is dropped
 MOST_SHARES = 12  # classes up to which the history has their counts
 
 
@@ -35,7 +35,7 @@ class Sums:
         self.baseline_loss = 0.0
         self.delay_seconds = 0.0
         self.delay_labels = 0  # labels learned between a forecast and its label
-        self.every = 1  # labels between two points of the history
+        self.every = 10  # labels between two points of the history
         self.history: list[list[Any]] = []
 
     @property
