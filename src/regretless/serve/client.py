@@ -62,7 +62,7 @@ class _Requests:
         found: list[Reply] = []
         for line in response.content.splitlines():
             told = msgspec.json.decode(line)
-            kind = Refused if "error" in told else Learned if "learned" in told else Forecast
+            kind: Any = Refused if "error" in told else Learned if "learned" in told else Forecast
             found.append(msgspec.convert(told, kind))
         return found
 

@@ -183,6 +183,10 @@ class ModelHost:
         """A forecast in memory."""
         return self._ids.get(id)
 
+    def forget(self, id: str) -> Entry | None:
+        """Remove a forecast from memory, and return it."""
+        return self._ids.pop(id, None)
+
     def take_up(self, found: Sequence[Event]) -> None:
         """Remember forecasts and labels that were read from the log: forecasts come before their labels."""
         for event in found:

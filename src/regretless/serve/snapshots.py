@@ -52,13 +52,12 @@ class Snapshots:
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
 
     def write(self, model: int, seq: int, data: bytes) -> None:
         """Write a snapshot, atomically and to the disk, and remove older ones."""
         if self.folder is None:
             return
+        self.folder.mkdir(parents=True, exist_ok=True)
         with replacing(self.folder / f"model-{model}-{seq:015d}.snapshot") as file:
             file.write(data)
             file.flush()
@@ -78,9 +77,19 @@ class Snapshots:
                 return found
         return None
 
+    def all(self, model: int, of: str) -> list[Snapshot]:
+        """All snapshots of a model that can be read, oldest first."""
+        found = []
+        for path in reversed(self._files(model)):
+            try:
+                found.append(Snapshot.unpack(path.read_bytes()))
+            except (ValueError, OSError):
+                continue
+        return [each for each in found if each.of == of]
+
     def _files(self, model: int) -> list[Path]:
         """Newest first."""
-        if self.folder is None:
+        if self.folder is None or not self.folder.is_dir():
             return []
         named = ((NAME.fullmatch(path.name), path) for path in self.folder.iterdir())
         return [path for found, path in sorted(named, key=lambda pair: pair[1].name, reverse=True) if _is(found, model)]
