@@ -10,6 +10,7 @@ import os
 import random
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -24,7 +25,7 @@ from regretless.serve import EventLog
 from regretless.serve.replay import verify
 from regretless.serve.snapshots import Snapshots
 
-KILLS = 25
+KILLS = int(os.environ.get("REGRETLESS_KILLS", "5"))
 POINTS = ["transaction", "committed", "learned", "snapshot", "file"]
 CLIENTS = 3
 
@@ -166,6 +167,7 @@ class Client:
             self.step()
 
 
+@pytest.mark.crashes
 def test_kill_9(nursery, log_url, tmp_path):
     chance = random.Random(0)
     deaths = [(POINTS[i % len(POINTS)], chance.choice([1, 2, 5, 11])) for i in range(KILLS)]
@@ -211,6 +213,4 @@ def test_kill_9(nursery, log_url, tmp_path):
 
 
 def as_float(p):
-    import struct
-
     return struct.pack("<d", p)
