@@ -20,9 +20,9 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
@@ -194,17 +194,13 @@ class Service:
             return host
         if len(self.hosts) >= self.limits.models:
             raise ServiceError(422, f"the service has {len(self.hosts)} models; the limit is {self.limits.models}.")
-        self._require_log()
         number = 1 + max((each.number for each in self.hosts.values()), default=0)
         start = ModelHost.start_of(spec)._replace(seq=self.seq)
         features, classes = encode(spec.features).decode(), encode(spec.classes).decode()
         row = ModelRow(number, spec.name, spec.recipe, features, classes, now(), self.seq, start.pack())
-        try:
+        with self._log_at_hand():
             self.log.add_model(row)
-        except LogUnavailable as error:
-            self._lose(error)
-            raise ServiceError(503, f"the log is not available ({error}).") from error
-        return self._host(row)
+            return self._host(row)
 
     def host(self, name: str | None = None) -> ModelHost:
         """A model by name; without one, the model named "default", or else the first."""
@@ -265,12 +261,8 @@ class Service:
     def lookup(self, host: ModelHost, id: str) -> Entry | None:
         """A forecast by id, from memory or the log. Only for functions that `call` runs."""
         if host.find(id) is None:
-            self._require_log()
-            try:
+            with self._log_at_hand():
                 host.take_up(self.log.find(host.number, [id]))
-            except LogUnavailable as error:
-                self._lose(error)
-                raise ServiceError(503, f"the log is not available ({error}).") from error
         return host.find(id)
 
     def listen(self, listener: Callable[[], None]) -> None:
@@ -504,6 +496,17 @@ class Service:
     def _lose(self, error: Exception) -> None:
         self.unavailable = str(error)
         self._next_attempt = time.monotonic() + RETRY_SECONDS
+
+    @contextmanager
+    def _log_at_hand(self) -> Iterator[None]:
+        """For single uses of the log: a `ServiceError` if it is not available."""
+        try:
+            self._require_log()
+            yield
+        except LogUnavailable as error:
+            if self.unavailable is None:
+                self._lose(error)
+            raise ServiceError(503, f"the log is not available ({error}).") from error
 
     def _require_log(self) -> None:
         if self.unavailable is not None:
