@@ -16,7 +16,7 @@ from commands import command, table
 from regretless.cli.terminal import printable, printable_json
 from regretless.evaluate.run import report
 from regretless.evaluate.run.folder import Folder
-from regretless.evaluate.run.lock import Lock
+from regretless.evaluate.run.lock import NAME, Lock
 from regretless.evaluate.run.run import Run
 
 OPTIONS = ["--target", "y", "--model", "OGD(radius=2)"]
@@ -87,7 +87,7 @@ def test_a_file_that_has_changed_anywhere_is_not_gone_on_with(tmp_path, monkeypa
 
 def test_one_run_at_a_time_writes_to_a_folder(tmp_path):
     (tmp_path / "rows.csv").write_text(table(200))
-    lock = Lock(tmp_path)
+    lock = Lock(tmp_path / NAME)
     lock.take()
     refused = command("run", tmp_path / "rows.csv", *OPTIONS, "--out", tmp_path)
     assert refused.exit_code == 3

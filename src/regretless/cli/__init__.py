@@ -13,10 +13,14 @@ except ImportError:  # pragma: no cover - exercised by a test in a subprocess
 from regretless import __version__
 from regretless.cli.doctor import doctor, warmup
 from regretless.cli.figure import figure
+from regretless.cli.keys import keys
 from regretless.cli.listing import list_names
+from regretless.cli.log import log
 from regretless.cli.predict import predict
 from regretless.cli.race import race
+from regretless.cli.replay import replay
 from regretless.cli.run import run
+from regretless.cli.serve import serve
 
 app = typer.Typer(
     help="Online learning that is provably almost as good as the best model chosen in hindsight.",
@@ -42,6 +46,10 @@ def command(
 app.command()(race)
 app.command()(run)
 app.command()(predict)
+app.command()(serve)
+app.command()(replay)
+app.add_typer(keys, name="keys")
+app.add_typer(log, name="log")
 app.command()(doctor)
 app.command()(warmup)
 app.command()(figure)

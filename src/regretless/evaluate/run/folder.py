@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from regretless.core.files import replacing, write_text
-from regretless.evaluate.run.lock import Lock
+from regretless.evaluate.run.lock import NAME, Lock
 
 UNFINISHED, DONE = "unfinished", "unfinished.done"
 RECIPE = "recipe.json"  # of the line of a leaderboard that is run again
@@ -51,7 +51,7 @@ class Folder:
         self._forecasts: list[Any] = []
         self._bad: BinaryIO | None = None
         self._written: set[str] = set()
-        self._lock = Lock(path)
+        self._lock = Lock(path / NAME)
 
     def __enter__(self) -> Folder:
         self._is_new = not self.path.exists()

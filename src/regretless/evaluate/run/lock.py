@@ -1,4 +1,4 @@
-"""A lock that allows one run per folder."""
+"""A lock file: one run per folder, one service per log."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ else:
 class Lock:
     """Held from `take` to `release`. The operating system releases the lock of a process that dies."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / NAME
+    def __init__(
+        self, path: Path, who: str = "another run", advice: str = "wait for it, or choose another folder with --out."
+    ) -> None:
+        self.path = path
+        self._who, self._advice = who, advice
         self._file: int | None = None
 
     def take(self) -> None:
-        """Take the lock; an error if another run holds it."""
+        """Take the lock; an error if another process holds it."""
         while self._file is None:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
             try:
@@ -46,12 +49,10 @@ class Lock:
 
     def _refusal(self, file: int, error: OSError) -> ValueError:
         if not isinstance(error, BlockingIOError | PermissionError):
-            return ValueError(f"{self.path} cannot be locked ({error}): choose a folder on another disk with --out.")
+            return ValueError(f"{self.path} cannot be locked ({error}): choose a place on another disk.")
         who = "" if sys.platform == "win32" else os.read(file, 20).decode("ascii", errors="replace").strip()
         process = f" (process {who})" if who.isdigit() else ""
-        return ValueError(
-            f"another run{process} is writing to {self.path.parent}: wait for it, or choose another folder with --out."
-        )
+        return ValueError(f"{self._who}{process} is writing to {self.path.parent}: {self._advice}")
 
     def _is_still_there(self, file: int) -> bool:
         try:
