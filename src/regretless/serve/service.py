@@ -262,13 +262,18 @@ class Service:
     def lookup(self, host: ModelHost, id: str) -> Entry | None:
         """A forecast by id, from memory or the log. Only for functions that `call` runs."""
         if host.find(id) is None:
-            self._require_log()
-            try:
-                host.take_up(self.log.find(host.number, [id]))
-            except LogUnavailable as error:
-                self._lose(error)
-                raise ServiceError(503, f"the log is not available ({error}).") from error
+            self.with_log(lambda: host.take_up(self.log.find(host.number, [id])))
         return host.find(id)
+
+    def with_log(self, function: Callable[[], Found]) -> Found:
+        """Call a function that uses the log; a `ServiceError` if it is not available. Only within `call`."""
+        if self.unavailable is not None:
+            raise ServiceError(503, f"the log is not available ({self.unavailable}).")
+        try:
+            return function()
+        except LogUnavailable as error:
+            self._lose(error)
+            raise ServiceError(503, f"the log is not available ({error}).") from error
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call a function in the writer's thread after each group that changed something."""
