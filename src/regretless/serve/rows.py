@@ -68,8 +68,9 @@ class Columns(NamedTuple):
         try:
             return np.array(x, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            strange = next((value for value in x if type(value) not in PLAIN), max(x, key=lambda v: abs(v)))
-            raise BadRow(f"x has the value {str(strange)[:50]!r}, and this learner needs numbers.") from None
+            strange = next((value for value in x if type(value) not in PLAIN), None)
+            told = "an integer beyond floating-point numbers" if strange is None else f"the value {str(strange)[:50]!r}"
+            raise BadRow(f"x has {told}: this learner needs numbers.") from None
 
     def block(self, rows: list[Any]) -> Any:
         """Several rows as one block."""

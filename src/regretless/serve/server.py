@@ -81,7 +81,7 @@ def run(
 ) -> None:
     """Serve until SIGTERM or Ctrl-C, then end within seconds, open streams included. The caller closes the service."""
     require_keys(host, keys)
-    with listen(host, port) as place, surviving_signals():
+    with listen(host, port) as place:
         server: uvicorn.Server | None = None
         app = make_app(service, Keys(keys), Traffic(), ending=lambda: server is not None and server.should_exit)
         server = uvicorn.Server(
@@ -103,4 +103,5 @@ def run(
         gc.set_threshold(*COLLECTION)
         name = f"[{host}]" if ":" in host else host
         started(f"http://{name}:{place.getsockname()[1]}")
-        server.run(sockets=[place])
+        with surviving_signals():
+            server.run(sockets=[place])

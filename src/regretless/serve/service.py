@@ -140,6 +140,7 @@ class Service:
         self._waiting = 0
         self._stopping = False
         self._next_attempt = 0.0
+        self._stale = False  # whether models must be read again
         self._listeners: list[Callable[[], None]] = []
         try:
             self.seq = self.log.last_seq()
@@ -346,10 +347,11 @@ class Service:
             at = 0
             while at < len(work):
                 group = _independent(work, at)
-                self._carry_out_group(group)
+                self._carry_out_safely(group)
                 at += len(group)
         except LogUnavailable as error:
-            self._lose(error)
+            if self.unavailable is None:
+                self._lose(error)
             refusal = Refused(503, f"the log is not available ({error}). Nothing was learned; try again.")
             for each in work:
                 if each.replies[each.place] is None:
@@ -359,6 +361,24 @@ class Service:
                 door.deliver(several)
         for listener in self._listeners:
             listener()
+
+    def _carry_out_safely(self, group: list[Work]) -> None:
+        """Carry out a group. An error that nobody expected hurts the operation that caused it, and no other."""
+        before = self.commits
+        try:
+            self._carry_out_group(group)
+        except LogUnavailable:
+            raise
+        except Exception as error:
+            if self.commits > before:  # a model may be half updated: the log has everything
+                self._stale = True
+                raise LogUnavailable(f"the models are read again, after {type(error).__name__}: {error}") from error
+            if len(group) > 1:
+                for each in group:
+                    self._carry_out_safely([each])
+            else:
+                told = f"an error of the service, not of the request: {type(error).__name__}: {error}"
+                group[0].replies[group[0].place] = Refused(500, told)
 
     def _carry_out_group(self, group: list[Work]) -> None:
         self._require_log()
@@ -379,9 +399,9 @@ class Service:
         if not written:
             return
         self.log.append(written, self._before_commit)
+        self.commits += 1
         self._reached("committed")
         self.seq = written[-1].seq
-        self.commits += 1
         new = {}
         for work, event in forecasts:
             entry = work.host.served(event)
@@ -497,6 +517,8 @@ class Service:
         if self.unavailable is not None and time.monotonic() >= self._next_attempt:
             try:
                 self.log.connect()
+                if self._stale:
+                    self._read_again()
                 for host in self.hosts.values():
                     catch_up(self.log, host, self.seq)  # the failed commit may have succeeded
                 self.seq = self.log.last_seq()
@@ -505,6 +527,14 @@ class Service:
                 self._lose(error)
         if self.unavailable is None:
             self._save_all(changed_only=True, due_only=True)
+
+    def _read_again(self) -> None:
+        """Replace the state of every model by that of the log. Hosts stay the same objects: others hold them."""
+        self.seq = self.log.last_seq()
+        for row in self.log.models():
+            fresh = restored(self.log, row, self.snapshots, self.seq, self.limits.ids_in_memory)
+            vars(self.hosts[row.name]).update(vars(fresh))
+        self._stale = False
 
     # ------------------------------------------------------------------ snapshots
 
