@@ -183,7 +183,7 @@ class Redis(Connection):
             max_records=AT_ONCE,
             polling_interval=int(1000 * EVERY_SECONDS),
         )
-        self.broker.subscriber(stream=stream, ack_policy=AckPolicy.MANUAL)(self._handle)
+        self.broker.subscriber(stream=stream, ack_policy=AckPolicy.MANUAL, parser=_unparsed)(self._handle)
 
     async def start(self) -> None:
         """Connect, make the group, take what an earlier consumer had not acknowledged, and begin."""
@@ -230,6 +230,13 @@ class Redis(Connection):
             for reply in replies:
                 pipeline.xadd(self.names.replies, {"message": reply}, maxlen=MOST_REPLIES, approximate=True)
             await pipeline.execute()
+
+
+async def _unparsed(raw: Any) -> Any:
+    """FastStream's own parser fails for the whole batch if one message is not text."""
+    from faststream.redis.message import RedisBatchStreamMessage
+
+    return RedisBatchStreamMessage(raw_message=raw, body=b"")
 
 
 def _field(entry: dict[bytes, bytes]) -> bytes:
@@ -315,8 +322,11 @@ async def consume(connection: Connection, stop: asyncio.Event, started: Callable
     try:
         async with asyncio.timeout(START_SECONDS):
             await connection.start()
-    except (OSError, TimeoutError) as error:
-        raise ValueError(f"no broker answers at {_without_password(connection.url)} ({error or 'timeout'}).") from error
+    except ValueError:
+        raise
+    except Exception as error:  # each client has errors of its own
+        told = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise ValueError(f"no broker answers at {_without_password(connection.url)} ({told}).") from error
     started()
     recovered = asyncio.get_running_loop().time()
     try:
