@@ -22,7 +22,7 @@ AVOID = {
     r"\bspeaks? of\b": "is about",
     FORMER_NAME: "regretless",
 }
-PACKAGES = ("core", "theory", "streams", "learners", "evaluate", "figures", "cli")
+PACKAGES = ("core", "theory", "streams", "learners", "evaluate", "figures", "serve", "cli")
 TEXTS = [
     Path("README.md"),
     Path("CONTRIBUTING.md"),

@@ -209,9 +209,9 @@ def test_ids_beyond_memory_are_found_in_the_log(tmp_path):
 
 
 def test_weights(tmp_path):
-    with service(tmp_path / "log.db") as engine:
+    with service(tmp_path / "log.db", features=1) as engine:
         for i, (x, y) in enumerate(rows(50)):
-            engine.predict(x, id=str(i))
+            engine.predict([x["a"]], id=str(i))
             engine.label(str(i), y, weight=1.0 + i % 3)
         host = engine.host()
         assert host.sums.weight == sum(1.0 + i % 3 for i in range(50))

@@ -34,7 +34,7 @@ FUSED = {"contract", "nsz"}
 
 
 # Packages without kernels, above all packages with kernels: editing them changes no compiled code (a test checks).
-WITHOUT_KERNELS = ("cli", "evaluate", "figures", "streams")
+WITHOUT_KERNELS = ("cli", "evaluate", "figures", "serve", "streams")
 
 
 @cache

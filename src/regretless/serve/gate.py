@@ -260,8 +260,9 @@ class Gate:
         return future
 
     def _flush(self) -> None:
-        if self._door is None:
-            self._door = LoopDoor(asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        if self._door is None or self._door.loop is not loop:
+            self._door = LoopDoor(loop)
         collected, self._collected = self._collected, []
         for host, operations, future in collected:
             if not self.service.submit(host, operations, self._door, future):

@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
@@ -63,7 +64,8 @@ class LoopDoor(Door):
 
     def deliver(self, answers: list[tuple[Any, list[Reply]]]) -> None:
         """Wake the loop once."""
-        self.loop.call_soon_threadsafe(self._set, answers)
+        with suppress(RuntimeError):  # the loop has ended, and with it those who waited
+            self.loop.call_soon_threadsafe(self._set, answers)
 
     def _set(self, answers: list[tuple[Any, list[Reply]]]) -> None:
         for future, replies in answers:
