@@ -33,7 +33,7 @@ def assemble(folder: Path, jobs: int) -> None:
     pages = {
         **sources.pages(),
         **{name: text for name, text in bounds.items() if isinstance(text, str)},
-        "index.md": sources.rewritten((HERE / "index.md").read_text("utf-8"), "docs/index.md"),
+        "index.md": sources.rewritten((HERE / "index.md").read_text("utf-8"), "docs/site/index.md"),
         "start.md": contents.START_PAGE,
         "project.md": contents.PROJECT_PAGE,
         "references.md": references.page(),
