@@ -8,6 +8,7 @@ PySpark needs an environment of its own. Each part is printed, and written to th
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -198,6 +199,7 @@ def spark() -> list[str]:
 
     from regretless.scale import spark as engine
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")

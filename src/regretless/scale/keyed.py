@@ -71,8 +71,12 @@ class KeyedGame:
         """Forecast and learn the rows of a key. Returns the lines of the result and what to keep."""
         import pandas as pd
 
-        by = [self.order, *([self.id] if self.id else []), *self.features, self.target]
-        rows = rows.sort_values(by, kind="stable", ignore_index=True)
+        ties = (
+            [*([self.id] if self.id else []), *self.features, self.target]
+            if rows[self.order].duplicated().any()
+            else []
+        )
+        rows = rows.sort_values([self.order, *ties], kind="stable", ignore_index=True)
         turn = _Turn(self, key, rows)
         if is_missing(key) or key is pd.NA:
             turn.refuse(range(len(rows)), "the key is missing: drop the row, or give it a key.")
