@@ -11,6 +11,7 @@ except ImportError:  # pragma: no cover - exercised by a test in a subprocess
     sys.exit('The regretless command needs typer and rich: pip install "regretless[cli]"')
 
 from regretless import __version__
+from regretless.cli.consume import consume
 from regretless.cli.doctor import doctor, warmup
 from regretless.cli.figure import figure
 from regretless.cli.keys import keys
@@ -47,6 +48,7 @@ app.command()(race)
 app.command()(run)
 app.command()(predict)
 app.command()(serve)
+app.command()(consume)
 app.command()(replay)
 app.add_typer(keys, name="keys")
 app.add_typer(log, name="log")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +16,9 @@ from regretless.cli.exits import clean_errors
 from regretless.cli.listing import complete_learner
 from regretless.cli.options import names
 from regretless.cli.terminal import say
+
+if TYPE_CHECKING:
+    from regretless.serve.service import Service
 
 
 class Sync(StrEnum):
@@ -38,8 +42,9 @@ def serve(
     classes: Annotated[list[str] | None, typer.Option(help="The labels, no,yes, for a new model.")] = None,
     name: Annotated[str, typer.Option(help="The name of the model.")] = "default",
     log: Annotated[
-        str, typer.Option(help="The log: an SQLite file, or postgresql://USER@HOST/NAME.")
-    ] = "regretless.db",
+        str | None,
+        typer.Option(help="The log: an SQLite file (default: regretless.db), or postgresql://USER@HOST/NAME."),
+    ] = None,
     snapshots: Annotated[
         Path | None, typer.Option(help="The folder of snapshots (default: beside an SQLite log).")
     ] = None,
@@ -66,39 +71,15 @@ def serve(
     with clean_errors(), ExitStack() as stack:
         try:
             from regretless.serve.demo import Demo, add_models
-            from regretless.serve.models import DEFAULT_MODEL, ModelSpec, class_of
-            from regretless.serve.replies import ServiceError
             from regretless.serve.server import require_keys, run
-            from regretless.serve.service import Service
         except ModuleNotFoundError as error:
             raise ImportError(f'the service needs {error.name}: pip install "regretless[serve]"') from None
         require_keys(host, keys)
         if log is None and demo:
             log = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "demo.db")
-        log = log or "regretless.db"
-        if snapshots is None and "://" not in log:
-            snapshots = Path(f"{log}.snapshots")
-        service = stack.enter_context(Service(log, snapshots=snapshots, sync=sync.value))
-        if demo:
-            add_models(service)
-        elif model is not None or features is not None or classes is not None:
-            columns = names(features)
-            n = int(columns[0]) if len(columns) == 1 and columns[0].isdigit() else None
-            labels = [class_of(each) for each in names(classes)]
-            spec = ModelSpec.of(
-                model or DEFAULT_MODEL,
-                n or columns or None,
-                labels or None,
-                name=name,
-                limits=service.limits,
-                files=True,
-            )
-            try:
-                service.add_model(spec)
-            except ServiceError as error:
-                raise ValueError(str(error)) from None
-        if not service.hosts:
-            raise ValueError(f"the log {log} has no model yet: pass --features and --classes, or --demo.")
+        service = open_service(
+            stack, log or "regretless.db", snapshots, sync, model, features, classes, name, add_models if demo else None
+        )
 
         def started(address: str) -> None:
             told = ", ".join(f"{each.name} ({each.recipe}, {each.version} labels)" for each in service.hosts.values())
@@ -110,3 +91,45 @@ def serve(
                 stack.callback(asking.stop)
 
         run(service, host=host, port=port, keys=keys, started=started)
+
+
+def open_service(
+    stack: ExitStack,
+    log: str,
+    snapshots: Path | None,
+    sync: Sync,
+    model: str | None,
+    features: list[str] | None,
+    classes: list[str] | None,
+    name: str,
+    add_models: Callable[[Service], None] | None = None,
+) -> Service:
+    """The service of a log, with the model that the options describe, or those that `add_models` adds."""
+    from regretless.serve.models import DEFAULT_MODEL, ModelSpec, class_of
+    from regretless.serve.replies import ServiceError
+    from regretless.serve.service import Service
+
+    if snapshots is None and "://" not in log:
+        snapshots = Path(f"{log}.snapshots")
+    service = stack.enter_context(Service(log, snapshots=snapshots, sync=sync.value))
+    if add_models is not None:
+        add_models(service)
+    elif model is not None or features is not None or classes is not None:
+        columns = names(features)
+        n = int(columns[0]) if len(columns) == 1 and columns[0].isdigit() else None
+        labels = [class_of(each) for each in names(classes)]
+        spec = ModelSpec.of(
+            model or DEFAULT_MODEL,
+            n or columns or None,
+            labels or None,
+            name=name,
+            limits=service.limits,
+            files=True,
+        )
+        try:
+            service.add_model(spec)
+        except ServiceError as error:
+            raise ValueError(str(error)) from None
+    if not service.hosts:
+        raise ValueError(f"the log {log} has no model yet: pass --features and --classes, or `serve --demo`.")
+    return service

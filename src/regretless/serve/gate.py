@@ -122,7 +122,8 @@ class Gate:
             await send({"type": "http.response.start", "status": status, "headers": head})
             await send({"type": "http.response.body", "body": body})
         finally:
-            self.traffic.add(name, status, time.perf_counter() - started, n)
+            if not name.endswith("/live"):  # a stream lasts as long as someone listens
+                self.traffic.add(name, status, time.perf_counter() - started, n)
 
     def _find(self, path: str) -> Route | None:
         """The route of a path, remembered once found."""

@@ -20,7 +20,7 @@ from sqlalchemy import exc
 
 from regretless.evaluate.run.lock import Lock
 from regretless.serve import schema
-from regretless.serve.tables import COLUMNS, FORECAST, LABEL, events, models
+from regretless.serve.tables import COLUMNS, FORECAST, LABEL, events, models, parked
 
 ADVISORY_LOCK = 0x72677274  # any number, the same for all services on a database
 IDS_PER_QUERY = 500
@@ -64,6 +64,16 @@ class Labelled(NamedTuple):
     x: bytes
     forecast: bytes
     version: int
+
+
+class Parked(NamedTuple):
+    """A label that waits for its forecast, in the order of the columns of the table."""
+
+    model: int
+    id: str
+    at: float
+    body: bytes
+    weight: float | None
 
 
 class ModelRow(NamedTuple):
@@ -263,6 +273,22 @@ class EventLog:
         with self._transaction() as connection:
             connection.execute(models.insert(), row._asdict())
 
+    def park(self, labels: Sequence[Parked]) -> None:
+        """Keep labels whose forecasts have not come, one per id. It may be repeated."""
+        with self._transaction() as connection:
+            connection.execute(UNPARK, [{"of": label.model, "named": label.id} for label in labels])
+            connection.execute(parked.insert(), [label._asdict() for label in labels])
+
+    def unpark(self, labels: Sequence[Parked]) -> None:
+        """Remove labels that were learned, or that waited too long."""
+        with self._transaction() as connection:
+            connection.execute(UNPARK, [{"of": label.model, "named": label.id} for label in labels])
+
+    def parked(self) -> list[Parked]:
+        """All labels that wait, oldest first."""
+        with self._transaction() as connection:
+            return [Parked(*row) for row in connection.execute(sa.select(parked).order_by(parked.c.at, parked.c.id))]
+
     def replace_start(self, number: int, seq: int, start: bytes) -> int:
         """Let a model start at a later event, and remove the events before it that are both forecast and labelled.
 
@@ -373,6 +399,7 @@ class EventLog:
             after = found[-1][0]
 
 
+UNPARK = parked.delete().where(parked.c.model == sa.bindparam("of"), parked.c.id == sa.bindparam("named"))
 INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 ARRAYS = "bigint[] integer[] smallint[] text[] bigint[] float8[] bytea[] bytea[] bigint[] float8[]".split()
 INSERT_ARRAYS = (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-HEAD = "0001"  # the newest revision in migrations/versions
+HEAD = "0002"  # the newest revision in migrations/versions
 
 
 def version_of(connection: sa.Connection) -> str | None:

@@ -265,6 +265,11 @@ class Service:
                 host.take_up(self.log.find(host.number, [id]))
         return host.find(id)
 
+    def with_log(self, function: Callable[[], Found]) -> Found:
+        """Call a function that uses the log; a `ServiceError` if it is not available. Only within `call`."""
+        with self._log_at_hand():
+            return function()
+
     def listen(self, listener: Callable[[], None]) -> None:
         """Call a function in the writer's thread after each group that changed something."""
         self._listeners.append(listener)

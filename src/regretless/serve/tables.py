@@ -40,6 +40,16 @@ events = sa.Table(
     sa.Index("event_of_id", "model", "id", "kind", unique=True),  # an id is forecast once and labelled once
 )
 
+parked = sa.Table(  # labels that came before their forecasts; they are no events, and nothing was learned from them
+    "parked",
+    tables,
+    sa.Column("model", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),  # JSON: the label
+    sa.Column("weight", sa.Float),
+)
+
 COLUMNS = tuple(column.name for column in events.columns)
 
 
