@@ -92,6 +92,7 @@ def run(
                 log_level="warning",
                 server_header=False,
                 date_header=False,
+                proxy_headers=False,
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 backlog=BACKLOG,
                 lifespan="off",
