@@ -143,7 +143,7 @@ def names():
     return Names(f"test-{some}.events", f"test-{some}.replies", f"test-{some}")
 
 
-async def until(condition, seconds=60.0):
+async def until(condition, seconds=300.0):
     """Wait for something that another task or process does."""
     end = time.monotonic() + seconds
     while not await condition():
@@ -177,6 +177,7 @@ def test_messages_are_carried_out_answered_and_acknowledged(kind, names, tmp_pat
             await broker.close()
 
     with service(tmp_path / "log.db") as engine:
+        engine.call(engine.host().warm_up).result()
         intake, said = asyncio.run(play(engine))
     assert [reply["id"] for reply in said if reply["status"] == 200] == [f"r{i}" for i in range(30)]
     assert [reply["status"] for reply in said if reply["status"] != 200] == [422]
@@ -233,14 +234,14 @@ def test_a_killed_consumer_gets_its_messages_again_and_says_the_same(kind, names
             await broker.send(messages)
             for step, left in (("transaction", 4), ("committed", 6), ("learned", 5)):
                 child = start(step, left)
-                assert await asyncio.to_thread(child.wait, 120) == 9, step
+                assert await asyncio.to_thread(child.wait, 300) == 9, step
             child = start("never", 0)
 
             async def done():
                 assert child.poll() is None
                 return await labels_in(log) == n and not await broker.left()
 
-            await until(done, 120.0)
+            await until(done)
             child.send_signal(signal.SIGTERM)
             assert await asyncio.to_thread(child.wait, 60) == 0
             assert await broker.left() == 0

@@ -18,6 +18,7 @@ from regretless.serve.intake import Intake
 AT_ONCE = 1000  # messages of a batch
 UNACKNOWLEDGED = 4 * AT_ONCE  # messages that a broker delivers before the first is acknowledged
 START_SECONDS = 10.0  # until the broker must have answered
+STOP_SECONDS = 3.0  # for the batch that is being carried out
 EVERY_SECONDS = 1.0  # between two looks at labels that wait too long
 LOST_SECONDS = 30.0  # after which a message that was delivered and not acknowledged is delivered again
 MOST_REPLIES = 100_000  # of a stream of Redis, about
@@ -44,7 +45,13 @@ class Connection:
     @property
     def _options(self) -> dict[str, Any]:
         """Options of all FastStream brokers: handlers get whole messages, and nothing is logged but errors."""
-        return {"apply_types": False, "decoder": _whole, "logger": logger, "log_level": logging.DEBUG}
+        return {
+            "apply_types": False,
+            "decoder": _whole,
+            "logger": logger,
+            "log_level": logging.DEBUG,
+            "graceful_timeout": STOP_SECONDS,
+        }
 
     async def start(self) -> None:
         """Connect, and begin to take messages."""
@@ -83,15 +90,20 @@ class Collecting(Connection):
         super().__init__(url, intake, names)
         self._collected: list[Any] = []
         self._worker: asyncio.Task[None] | None = None
+        self._stopping = False
 
     async def stop(self) -> None:
-        """Take no more."""
+        """Finish the batch that is being carried out, and take no more."""
+        self._collected = []
+        self._stopping = True
         if self._worker is not None:
+            await asyncio.wait([self._worker], timeout=STOP_SECONDS)
             self._worker.cancel()
         await super().stop()
 
     async def _collect(self, message: Any) -> None:
-        if len(self._collected) >= 2 * UNACKNOWLEDGED:  # repeats, in a long wait for the log: they will come again
+        # in a long wait for the log, messages are delivered again and again: those beyond come again later
+        if self._stopping or len(self._collected) >= 2 * UNACKNOWLEDGED:
             return
         self._collected.append(message)
         if self._worker is None or self._worker.done():
