@@ -269,7 +269,8 @@ def has_one_value(entry: Entry, name: str) -> bool:
         return isinstance(learner, FTRL) or (isinstance(learner, MirrorDescentAggregator) and not entry.classifies)
     # a start depends on the number of columns, solver="descent" needs one virtual weight, sparse rows no radii, and
     # FTRL has a radius or a domain
-    return name in ("start", "solver", "sparse", "interactions") or (name == "domain" and isinstance(learner, FTRL))
+    # (devices other than None need PyTorch: tests/test_device.py)
+    return name in ("start", "solver", "sparse", "interactions", "device") or (name == "domain" and isinstance(learner, FTRL))
 
 
 def other_value(entry: Entry, name: str, value: Any) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import regretless
-from regretless import AIOLI, FOLKLORE, GAF, VovkAzouryWarmuth
+from regretless import AIOLI, FOLKLORE, GAF, Mixture, VovkAzouryWarmuth
 from regretless.learners.second_order import device as devices
 
 try:
@@ -70,6 +70,15 @@ def test_cuts_agree(name: str) -> None:
     for x, label in zip(X[:40], y[:40], strict=True):
         rows.learn_one(x, label)  # one row at a time, on the processor
     np.testing.assert_allclose(rows.predict_proba_one(X[40]), p[40], atol=1e-10)
+
+
+@needs_torch
+def test_members_of_an_ensemble() -> None:
+    _, X, y = GAMES["AIOLI"]
+    here, there = (Mixture([AIOLI(radius=r, device=device) for r in (1.0, 3.0)]) for device in (None, "cpu"))
+    np.testing.assert_allclose(there.predict_then_learn(X, y), here.predict_then_learn(X, y), atol=1e-10)
+    for one, other in zip(here.estimators_, there.estimators_, strict=True):
+        np.testing.assert_allclose(other.state_.P, one.state_.P, atol=1e-10)
 
 
 @needs_torch

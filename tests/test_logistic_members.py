@@ -77,10 +77,10 @@ def test_members_have_names() -> None:
     found = names(choose(20, 2, (0.5,), True), 2)
     assert found[0] == "AIOLI, radius 0.5"
     assert names(choose(20, 3, (0.5,), False), 3)[0] == "FOLKLORE, radius 0.5"
-    assert found[1] == "Newton, certainty 0.3, prior 0.3"
-    assert found[2] == "Newton, certainty 1, prior 0.3, half-life 7 rows"
-    assert found[6] == "Newton, certainty 1, prior 30, of the intercept 0.3, 0/1 columns by range"
-    assert found[-2] == "AdaGrad, rate 0.1, 0/1 columns by range"
+    assert found[1] == "Newton steps, learning rate 3.33, regularization 0.3"
+    assert found[2] == "Newton steps, learning rate 1, regularization 0.3, half-life 7 rows"
+    assert found[6] == "Newton steps, learning rate 1, regularization 30, of the intercept 0.3, 0/1 columns by range"
+    assert found[-2] == "AdaGrad, learning rate 0.1, 0/1 columns by range"
     assert found[-1] == "label frequencies"
     assert len(found) == choose(20, 2, (0.5,), True).total == 1 + len(NEWTON) + len(HALF_LIVES) + len(ADAGRAD) + 1
 

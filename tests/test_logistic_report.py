@@ -118,7 +118,7 @@ def test_the_report() -> None:
     learner = OnlineLogisticRegression(on_bad_row="skip").fit(X, y)
     learner.learn_one([np.inf] * 4, 1)
     text = learner.report()
-    for word in ("300 (and 1 bad)", "3 (0, 1, 2)", "log loss per row", "Brier", "calibration", "regret", "weight"):
+    for word in ("300 (and 1 bad)", "3 (0, 1, 2)", "log loss per row", "Brier", "calibration", "guarantee", "weight"):
         assert word in text
     assert learner.state_.scores[0] == learner.state_.tally[ROWS] == 300
     assert f"{learner.total_loss_ / 300:.4f}" in text

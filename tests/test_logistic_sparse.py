@@ -97,7 +97,7 @@ def test_the_sketched_members(K: int) -> None:
     losses = [-weight @ np.sum(Y * log_softmax(logits, axis=1), axis=1) for logits in members]
     np.testing.assert_allclose(learner.state_.losses, losses, rtol=1e-9)
     np.testing.assert_allclose(p, mixture(members, Y, weight, False), atol=1e-9)
-    assert learner.members_[-2] == "Gaussian belief with a sketch of rank 3, certainty 1, variance 0.1"
+    assert learner.members_[-2] == "Gaussian belief with a sketch of rank 3, learning rate 1, variance 0.1"
     assert len(learner.members_) == learner.weights_.size == len(members)
 
 

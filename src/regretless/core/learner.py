@@ -101,6 +101,11 @@ class OnlineLearner(Stored):
 
     def _end_block(self) -> None:
         """Called after the rows of a block, also after an error: brings the state back from wherever `_run` had it."""
+        for attribute in self.holds.values():
+            held = getattr(self, attribute, [])
+            for each in held if isinstance(held, list) else [held]:
+                if isinstance(each, OnlineLearner):
+                    each._end_block()
 
     @property
     def least_rows(self) -> int:

@@ -51,8 +51,10 @@ class PlaysOnDevice(OnlineLearner):
     _resident: Resident | None = None
 
     def _open_block(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> Any:
-        if self.device is not None:
-            torch_device(self.device)  # an error now, before anything changes
+        if self.device is not None:  # an error now, before anything changes
+            if not isinstance(self.device, str):
+                raise ValueError(f'device={self.device!r} is not supported: give None, or a name such as "cuda".')
+            torch_device(self.device)
         return super()._open_block(X, y, classes, sample_weight, keep)
 
     def _play_panels(self, kernels: Kernels, X: Array, Y: Array, weight: Array, constants: Any, out: Array) -> None:
