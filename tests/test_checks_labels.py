@@ -270,7 +270,8 @@ def has_one_value(entry: Entry, name: str) -> bool:
     # a start depends on the number of columns, solver="descent" needs one virtual weight, sparse rows no radii, and
     # FTRL has a radius or a domain
     # (devices other than None need PyTorch: tests/test_device.py)
-    return name in ("start", "solver", "sparse", "interactions", "device") or (name == "domain" and isinstance(learner, FTRL))
+    alone = ("start", "solver", "sparse", "interactions", "device")
+    return name in alone or (name == "domain" and isinstance(learner, FTRL))
 
 
 def other_value(entry: Entry, name: str, value: Any) -> Any:
