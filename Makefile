@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: help test lint types imports check bench docs fuzz mutation
+.PHONY: help test lint types imports check bench docs site dist spelling fuzz mutation
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):  *## /\1\t/p' $(MAKEFILE_LIST)
@@ -17,11 +17,23 @@ types:  ## static types
 imports:  ## the import layers
 	lint-imports
 
-docs:  ## generate docs/bounds.md, docs/learners, the README table, the quickstart report and docs/game.png
+docs:  ## generate docs/bounds.md, docs/learners, the quickstart report and docs/game.png
 	$(PYTHON) docs/generate_bounds.py
 	$(PYTHON) docs/generate_learners.py
 	$(PYTHON) docs/generate_report.py
 	$(PYTHON) docs/draw_game.py
+
+site:  ## build the documentation site: build/site/html
+	$(PYTHON) docs/site/build.py
+	$(PYTHON) docs/site/check.py build/site/html
+
+dist:  ## build the wheel and the source distribution, and check them
+	$(PYTHON) -m build --outdir build/dist
+	twine check --strict build/dist/*
+	check-wheel-contents build/dist/*.whl
+
+spelling:  ## misspelled words in code and pages
+	codespell
 
 check:  ## everything that CI runs
 	bash .ci/run

@@ -1,4 +1,4 @@
-"""Speed: learners against their floors and against others, growth, cold start, quality per second.
+"""Speed: learners against floors and against others, growth, cold start, quality per second, threads, single calls.
 
     python -m benchmarks --quick                      # a minute: small sizes, imprecise numbers
     REGRETLESS_DATA=folder python -m benchmarks --write # ten minutes, on an idle machine
@@ -23,7 +23,15 @@ from benchmarks.machine import describe, in_words
 from benchmarks.page import PAGE, goals_table, put
 from benchmarks.timing import progress
 
-SECTIONS = {"a": "floors", "b": "rivals", "c": "growth", "d": "cold_start", "e": "quality_per_second"}
+SECTIONS = {
+    "a": "floors",
+    "b": "rivals",
+    "c": "growth",
+    "d": "cold_start",
+    "e": "quality_per_second",
+    "f": "threads",
+    "g": "single_calls",
+}
 DATA = PAGE.with_suffix(".json")
 BEGIN, END = "<!-- speed: begin, written by python -m benchmarks --write -->", "<!-- speed: end -->"
 INTRODUCTION = """\
@@ -65,7 +73,9 @@ def main() -> int:
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     arguments.add_argument("--quick", action="store_true", help="small sizes, few repeats: checks that everything runs")
-    arguments.add_argument("--only", type=sections, default=list(SECTIONS), metavar="a,b,c,d,e", help="some sections")
+    arguments.add_argument(
+        "--only", type=sections, default=list(SECTIONS), metavar="a,b,c,d,e,f,g", help="some sections"
+    )
     arguments.add_argument("--write", action="store_true", help="write docs/benchmarks.md and docs/benchmarks.json")
     given = arguments.parse_args()
     found: dict[str, Any] = {}

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from scipy import sparse
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
@@ -160,6 +161,18 @@ def dot_and_step(w: Array, X: Array, y: Array, rate: float) -> None:
             w[i] += step * X[t, i]
 
 
+@summing
+def sparse_dot_and_step(w: Array, indptr: np.ndarray, indices: np.ndarray, data: Array, y: Array, rate: float) -> None:
+    """`dot_and_step` over the entries of rows in compressed form."""
+    for t in range(y.size):
+        z = 0.0
+        for i in range(indptr[t], indptr[t + 1]):
+            z += w[indices[i]] * data[i]
+        step = rate * (y[t] - 1.0 / (1.0 + math.exp(-z)))
+        for i in range(indptr[t], indptr[t + 1]):
+            w[indices[i]] += step * data[i]
+
+
 # ---------------------------------------------------------------------- the learners
 
 
@@ -274,6 +287,26 @@ def first_order(d: int, budget: float) -> dict[str, Any]:
     return {"d": d, "times": times}
 
 
+def sparse_first_order(n_columns: int, entries: int, n: int, budget: float) -> dict[str, Any]:
+    """Rows of few entries among many columns: `partial_fit` of a learner that has met them, against the bare loop."""
+    rng = np.random.default_rng(0)
+    columns = np.array([np.sort(rng.choice(n_columns, entries, replace=False)) for _ in range(n)], dtype=np.int32)
+    indptr, data = np.arange(0, n * entries + 1, entries), rng.normal(size=n * entries) / math.sqrt(entries)
+    X = sparse.csr_matrix((data, columns.ravel(), indptr), shape=(n, n_columns))
+    y = rng.integers(0, 2, n)
+    target, w, indices = y.astype(np.float64), np.zeros(n_columns), columns.ravel().view(np.uint32)
+    contenders = {"floor": Contender(n, lambda: sparse_dot_and_step(w, indptr, indices, data, target, 0.1))}
+    for learner in (OGD(), LinearizedFTRL()):
+        learner.partial_fit(X, y)
+        name = type(learner).__name__
+        contenders[f"{name} learning"] = Contender(n, lambda learner=learner: learner.partial_fit(X, y))
+        contenders[f"{name} forecasting"] = Contender(n, lambda learner=learner: learner.predict_proba(X))
+    times = in_turns(f"floors: {entries} entries among {n_columns:,} columns", contenders, budget)
+    for figure in times.values():
+        figure["of_floor"] = figure["least_ns"] / times["floor"]["least_ns"]
+    return {"columns": n_columns, "entries": entries, "times": times}
+
+
 def aggregation(M: int, rows: int, budget: float) -> dict[str, Any]:
     """A row of M base functions with the entropy, against one softmax of M numbers by NumPy."""
     X = np.random.default_rng(1).uniform(-1.0, 1.0, size=(rows, M))
@@ -303,8 +336,18 @@ def measure(quick: bool) -> dict[str, Any]:
         shapes = [second_order(d, 2, budget) for d in two] + [second_order(d, K, budget) for d, K in more]
         first = [first_order(d, budget / 3) for d in ((20,) if quick else (5, 20, 100, 1000, 2000))]
         functions = aggregation(*((1000, 10) if quick else (100_000, 30)), budget)
-    result = {"second_order": shapes, "first_order": first, "aggregation": functions}
-    return {**result, "goals": goals(shapes)}
+        few = [sparse_first_order(2**18, entries, 500 if quick else 20_000, budget) for entries in (30, 100)]
+    result = {"second_order": shapes, "first_order": first, "sparse": few, "aggregation": functions}
+    return {**result, "goals": goals(shapes) + sparse_goals(few)}
+
+
+def sparse_goals(shapes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        goal(f"{name}, {shape['entries']} entries among 2^18 columns, over its floor", figure["of_floor"], 2, False)
+        for shape in shapes
+        for name, figure in shape["times"].items()
+        if name.endswith(" learning")
+    ]
 
 
 def goals(shapes: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -386,6 +429,10 @@ def markdown(result: dict[str, Any]) -> list[str]:
         [name, *(against_floor(shape["times"][name]) for shape in result["first_order"])] for name in ["floor", *names]
     ]
     out += [*table(["", *(f"d = {shape['d']}" for shape in result["first_order"])], body), ""]
+    if few := result.get("sparse"):  # results of an earlier version lack it
+        body = [[name, *(against_floor(shape["times"][name]) for shape in few)] for name in few[0]["times"]]
+        out += ["The same on sparse rows among 2^18 columns, `partial_fit` and `predict_proba`:", ""]
+        out += [*table(["", *(f"{shape['entries']} entries" for shape in few)], body), ""]
     functions = result["aggregation"]
     out += [
         f"`MirrorDescentAggregator` with {functions['functions']:,} base functions takes "

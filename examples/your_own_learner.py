@@ -1,17 +1,18 @@
-r"""Your own learner in 40 lines: CoinBetting, logistic regression without a learning rate, by coin betting.
+r"""
+Your own learner in 40 lines
+============================
 
-    python examples/your_own_learner.py
+CoinBetting: logistic regression without a learning rate, by coin betting. A learner implements `_prepare`, `_start`,
+`_limits`, `_run` and `_forecast`, and its guarantee in `competes_with`, `regret_certificate` and `regret_bound`.
+Everything else (blocks and single rows, the scikit-learn methods, input checks, saving and loading) comes from
+`OnlineClassifier`. `regretless.load` finds the class once its module is imported. Everything learned is in `state_`, a
+NamedTuple of arrays that `_run` changes in place. The loop here is NumPy; for speed, put it into a function compiled by
+`numba.njit`. The page on the architecture lists all methods that a learner can override. Run it with
+``python examples/your_own_learner.py``.
 
-A learner implements `_prepare`, `_start`, `_limits`, `_run` and `_forecast`, and its guarantee in `competes_with`,
-`regret_certificate` and `regret_bound`. Everything else (blocks and single rows, the scikit-learn methods, input
-checks, saving and loading) comes from `OnlineClassifier`. `regretless.load` finds the class once its module is
-imported. Everything learned is in `state_`, a NamedTuple of arrays that `_run` changes in place. The loop here is
-NumPy; for speed, put it into a function compiled by `numba.njit`. docs/architecture.md lists all methods that a learner
-can override.
+The algorithm (Orabona and Pal, 2016) bets a fraction of its wealth on the direction of the gradients so far::
 
-The algorithm (Orabona and Pal, 2016) bets a fraction of its wealth on the direction of the gradients so far,
-
-    w_t = (-g_1 - ... - g_{t-1}) / t * wealth,    wealth = start - g_1.w_1 - ... - g_{t-1}.w_{t-1},
+    w_t = (-g_1 - ... - g_{t-1}) / t * wealth,    wealth = start - g_1.w_1 - ... - g_{t-1}.w_{t-1}
 
 for rows of norm at most 1. The log loss lies above its tangents, so the regret against u is at most the sum of
 g_t.(w_t - u), which needs only two sums: this is the certificate. The bound is that of the paper.
@@ -24,6 +25,7 @@ from math import log, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit
 
@@ -99,31 +101,39 @@ class CoinBetting(OnlineClassifier):
         return radius * sqrt(n * log(1 + 24 * (n * radius / wealth) ** 2)) + wealth
 
 
-def main() -> None:
-    """Compare it with other learners, and check that saving and loading does not change its results."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 5))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    y = rng.random(3000) < 1 / (1 + np.exp(-X @ [3, -3, 2, 0, 1]))
-    learners = {
-        "CoinBetting": CoinBetting(),
-        "OGD": regretless.OGD(radius=10.0),
-        "AIOLI": regretless.AIOLI(radius=10.0),
-    }
-    for name, trace in regretless.play(learners, X, y, checkpoints=[3000], progress=False).items():
-        promise = f"<= {trace.certificate[-1]:6.1f} <= {trace.bound[-1]:7.1f}"
-        print(f"{name:<12} log loss {trace.mean_log_loss:.4f}, regret {trace.regret[-1][1]:6.2f} {promise}")
+# %%
+# It plays with the others, and has a regret, a certificate and a bound like them.
+rng = np.random.default_rng(0)
+X = rng.normal(size=(3000, 5))
+X /= np.linalg.norm(X, axis=1, keepdims=True)
+y = rng.random(3000) < 1 / (1 + np.exp(-X @ [3, -3, 2, 0, 1]))
+learners = {
+    "CoinBetting": CoinBetting(),
+    "OGD": regretless.OGD(radius=10.0),
+    "AIOLI": regretless.AIOLI(radius=10.0),
+}
+traces = regretless.play(learners, X, y, progress=False)
+for name, trace in traces.items():
+    promise = f"<= {trace.certificate[-1]:6.1f} <= {trace.bound[-1]:7.1f}"
+    print(f"{name:<12} log loss {trace.mean_log_loss:.4f}, regret {trace.regret[-1][1]:6.2f} {promise}")
 
-    whole = CoinBetting().fit(X, y)
-    half = CoinBetting().fit(X[:1500], y[:1500])
-    with tempfile.TemporaryDirectory() as folder:
-        half.save(Path(folder, "half.npz"))
-        later = regretless.load(Path(folder, "half.npz"))
-    for x, label in zip(X[1500:], y[1500:], strict=True):
-        later.learn_one(x, label)
-    same = (later.predict_proba(X) == whole.predict_proba(X)).all()
-    print(f"saved, loaded, continued row by row: identical results: {same}")
+# %%
+# A saved learner continues where it stopped, row by row or in blocks, with identical results.
+whole = CoinBetting().fit(X, y)
+half = CoinBetting().fit(X[:1500], y[:1500])
+with tempfile.TemporaryDirectory() as folder:
+    half.save(Path(folder, "half.npz"))
+    later = regretless.load(Path(folder, "half.npz"))
+for x, label in zip(X[1500:], y[1500:], strict=True):
+    later.learn_one(x, label)
+same = (later.predict_proba(X) == whole.predict_proba(X)).all()
+print(f"saved, loaded, continued row by row: identical results: {same}")
 
-
-if __name__ == "__main__":
-    main()
+# %%
+figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
+for name, trace in traces.items():
+    [line] = axes.plot(trace.rows, [high for _, high in trace.regret], label=name)
+    axes.plot(trace.rows, trace.certificate, linestyle="-.", color=line.get_color())
+axes.set(xscale="log", xlabel="rows", ylabel="regret, and certificate (dash-dotted)")
+axes.legend(frameon=False)
+plt.show()

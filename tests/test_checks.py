@@ -165,6 +165,7 @@ def test_compiled_is_plain_python(games: tuple[Any, Any], number: int) -> None:
 
 COPIES: dict[str, Callable[[Any, Path], Any]] = {
     "file": through_file,
+    "bytes": lambda learner, folder: type(learner).from_bytes(learner.to_bytes()),
     "pickle": lambda learner, folder: pickle.loads(pickle.dumps(learner)),
     "mapped": lambda learner, folder: joblib.load(joblib.dump(learner, folder / "model.joblib")[0], mmap_mode="r"),
 }

@@ -242,6 +242,7 @@ CHOICES: dict[str, tuple[Any, Any]] = {  # two values of a parameter, of which e
     "steps": (30, 50),
     "interaction_bits": (18, 12),
     "effort": ("medium", "low"),
+    "class_weight": (None, {0: 2.0}),
     "prior": ([0.3, 0.7], [0.6, 0.4]),
 }
 

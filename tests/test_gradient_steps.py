@@ -133,5 +133,5 @@ def test_gradients_are_for_linear_losses_and_begin_is_called_once():
         learner.begin(2)
     with pytest.raises(ValueError, match="expects 2 features"):
         learner.learn_gradient([1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="n_features"):
+    with pytest.raises(ValueError, match="features"):
         OGD("linear").begin(0)

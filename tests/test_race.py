@@ -7,6 +7,7 @@ import csv
 import json
 import math
 import subprocess
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,12 +17,20 @@ from typer.testing import CliRunner
 
 from regretless import AIOLI, FOLKLORE, best_in_hindsight, plots
 from regretless.cli import app
+from regretless.cli.race import columns_that_fit
+from regretless.core.progress import progress_bar
 from regretless.evaluate.race import entrants, race
 from regretless.evaluate.race.games import order_of, play_game
+from regretless.evaluate.race.kept import Kept
+from regretless.evaluate.race.plan import Plan, plan
+from regretless.evaluate.race.recipes import recipe_of
 from regretless.evaluate.race.rivals import RIVALS
+from regretless.evaluate.run.folder import Folder
+from regretless.evaluate.run.predict import Request, predict_file
+from regretless.evaluate.run.run import Run, Settings
 from regretless.streams import stream as named
 from regretless.streams.whole import read_whole
-from regretless.theory.domains import Ball
+from regretless.theory.domains import Ball, WholeSpace
 
 FEW = ["AIOLI", "OGD", "Perceptron", "Vovk-Azoury-Warmuth"]
 installed = [name for name, rival in RIVALS.items() if find_spec(rival.module)]
@@ -235,6 +244,144 @@ def test_targets_that_are_no_classes_are_refused(tmp_path):
         read_whole(tmp_path / "sizes.csv", "nothing")
 
 
+# ---------------------------------------------------------------------- orders, budgets, interruptions
+
+
+def dated(folder: Path) -> Path:
+    """Rows of two days of the week; the label is that of the next row's day."""
+    lines = ["time,size,kind"]
+    lines += [f"2024-01-{1 + i % 28:02d} 10:00:00,{i % 5},{'ripe' if i % 28 % 7 < 3 else 'raw'}" for i in range(60)]
+    (folder / "dated.csv").write_text("\n".join(lines) + "\n")
+    return folder / "dated.csv"
+
+
+def test_files_with_dates_are_played_in_their_order(tmp_path):
+    path = dated(tmp_path)
+    result = race(path, ["AIOLI"], target="kind")
+    assert result.streams[0].orders == 1
+    data = read_whole(path, "kind")
+    stream = order_of(data, None, None)
+    assert stream.y.tolist() == data.y.tolist()
+    p = AIOLI(radius=10.0).predict_then_learn(stream.X, stream.y, classes=stream.classes)
+    loss = -np.log(p[np.arange(60), np.searchsorted(stream.classes, stream.y)]).mean()
+    assert result.lines()[0].log_loss == pytest.approx(loss)
+    assert race(path, ["AIOLI"], target="kind", order="random", orders=2).streams[0].orders == 2
+    assert race(fruit(tmp_path), ["AIOLI"], target="kind", order="file").streams[0].orders == 1
+    with pytest.raises(ValueError, match="order='up' is not supported"):
+        race("iris", order="up")
+
+
+def test_budget_reduces_orders_before_rows():
+    asked = []
+
+    def measure(stream: int, rows: int) -> float:
+        asked.append((stream, rows))
+        return 1e-3 * rows
+
+    assert plan([1000, 900], 10, 1, 5.0, measure) == Plan([1000, 900], 10, None)  # small: not measured
+    assert not asked
+    assert plan([50_000], 10, 1, None, measure).orders == 10
+    assert plan([50_000], 10, 1, 250.0, measure) == Plan([50_000], 5, 250.0)
+    assert plan([50_000], 10, 1, 75.0, measure) == Plan([25_000], 3, 75.0)
+    assert plan([50_000], 10, 2, 75.0, measure) == Plan([50_000], 3, 75.0)
+    assert plan([50_000, 50_000], 10, 1, 75.0, measure).rows == [12_500, 12_500]
+    assert plan([50_000], 10, 1, 75.0, measure, (True, True)) == Plan([50_000], 10, 500.0)
+    assert plan([50_000], 10, 1, 1.0, measure).rows == [333]
+    assert asked[:2] == [(0, 200), (0, 400)]
+
+
+def test_budget_is_kept_by_a_race(monkeypatch):
+    monkeypatch.setattr("regretless.evaluate.race.plan.SMALL", 0)
+    monkeypatch.setattr("regretless.evaluate.race.playing.timed", lambda play: 100.0)
+    plans = []
+    result = race("iris", ["OGD"], budget=10.0, planned=plans.append)
+    assert plans == [Plan([100], 3, 200.0)]  # 150 rows in 100 seconds, and 100 rows at least
+    assert result.streams[0].orders == 3 and result.streams[0].games["OGD"][0].rows[-1] == 100
+
+
+def test_an_interrupted_race_goes_on_with_the_missing_games(tmp_path, monkeypatch):
+    path, few = tmp_path / "unfinished.jsonl", ["FOLKLORE", "OGD", "AIOLI"]
+
+    def stop(what: str, done: int, total: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        race("iris", few, orders=2, rows=60, kept=Kept(path), told=stop)
+    text = path.read_text()
+    assert len(text.splitlines()) == 4
+    path.write_text(text + '{"stream": "iris", "ord')  # stopped while it wrote
+    counts = []
+    again = race(
+        "iris", few, orders=2, rows=60, kept=Kept(path, True), told=lambda what, done, total: counts.append(done)
+    )
+    assert counts == [4, 5, 6]
+    whole = race("iris", few, orders=2, rows=60)
+    assert [replace(line, microseconds=0.0) for line in again.lines()] == [
+        replace(line, microseconds=0.0) for line in whole.lines()
+    ]
+    assert again.streams[0].curves_csv() == whole.streams[0].curves_csv()
+    assert again.streams[0].refusals == whole.streams[0].refusals
+    with pytest.raises(ValueError, match="another number of rows"):
+        race("iris", few, orders=2, rows=70, kept=Kept(path, True))
+    with pytest.raises(ValueError, match="another data"):
+        race("wine", few, orders=2, rows=60, kept=Kept(path, True))
+    with pytest.raises(ValueError, match="nothing to resume"):
+        Kept(tmp_path / "none" / "unfinished.jsonl", True)
+    path.write_text("{}\n")
+    with pytest.raises(ValueError, match="damaged"):
+        Kept(path, True)
+
+
+# ---------------------------------------------------------------------- recipes
+
+
+@pytest.mark.parametrize("make", [fruit, dated], ids=["fruit", "dated"])
+def test_run_plays_a_line_of_the_leaderboard_again(tmp_path, make):
+    path = make(tmp_path)
+    names = ["OnlineLogisticRegression", "AIOLI, a = 1/2", "MDA over stumps", "Vovk-Azoury-Warmuth", "Perceptron"]
+    result = race(path, names, target="kind", order="file")
+    result.save(tmp_path / "race")
+    for line in result.lines():
+        folder = tmp_path / line.learner
+        with Folder(folder) as output:
+            run = Run(Settings(str(path), "kind", line.learner, str(tmp_path / "race"), rows_at_once=16), output)
+            run.play()
+            run.finish(csv=False)
+        if line.log_loss == line.log_loss:
+            assert run.match.mean_loss == pytest.approx(line.log_loss, rel=1e-12)
+        everywhere = isinstance(run.learner.competes_with.domain, WholeSpace)
+        certificate = run.learner.regret_certificate(10.0 if everywhere else None)
+        assert certificate == pytest.approx(line.certificate, rel=1e-9)
+        assert (folder / "recipe.json").exists()
+        with (tmp_path / "said.csv").open("wb") as said:
+            request = Request(str(path), None, None, None, [], "error")
+            rows, _ = predict_file(folder / "model.npz", request, said, True, False, lambda progress: None)
+        assert rows == 60
+
+
+def test_recipes_that_are_missing_or_damaged(tmp_path):
+    path = fruit(tmp_path)
+    with pytest.raises(ValueError, match="has no recipes"):
+        recipe_of(tmp_path, str(path), "AIOLI")
+    race(path, ["AIOLI"], target="kind", orders=1).save(tmp_path)
+    assert recipe_of(tmp_path, "another.csv", "aioli").learner().n_features_in_ == 4
+    with pytest.raises(ValueError, match="no learner 'OGD': choose one of 'AIOLI'"):
+        recipe_of(tmp_path, str(path), "OGD")
+    file = tmp_path / "recipes" / "fruit.json"
+    (tmp_path / "recipes" / "other.json").write_text("{}")
+    with pytest.raises(ValueError, match="recipes for fruit, other, and none for"):
+        recipe_of(tmp_path, "another.csv", "AIOLI")
+    found = json.loads(file.read_text())
+    found["preparation"]["mean"] = []
+    file.write_text(json.dumps(found))
+    with pytest.raises(ValueError, match="the preparation of the rows is damaged"):
+        recipe_of(tmp_path, str(path), "AIOLI")
+    file.write_text("[]")
+    with pytest.raises(ValueError, match="is damaged"):
+        recipe_of(tmp_path, str(path), "AIOLI")
+
+
 # ---------------------------------------------------------------------- the command
 
 
@@ -252,9 +399,96 @@ def test_command_prints_tables_and_says_where_the_picture_is(tmp_path):
     assert done.returncode == 0, done.stderr
     for word in ("FOLKLORE(radius=5)", "Perceptron", "log loss", "certificate", "bound", "mean place", "2 orders"):
         assert word in done.stdout
-    assert done.stdout.endswith(f"picture: {Path('race', 'fruit.png')}\npicture: {Path('race', 'breast-cancer.png')}\n")
+    pictures = f"picture: {Path('race', 'fruit.png')}\npicture: {Path('race', 'breast-cancer.png')}\n"
+    again = done.stdout.rpartition(pictures)[2]
+    assert again.startswith("to run the best line again")
+    assert "regretless run fruit.csv --target kind --race race --model " in again
     assert (tmp_path / "race" / "fruit.png").exists()
     assert "\x1b" not in done.stdout + done.stderr, "no colours where there is no terminal"
+
+
+def test_bad_rows_stop_are_skipped_or_set_aside(tmp_path):
+    path = fruit(tmp_path)
+    path.write_text(path.read_text() + "1,2,3,4,5\n")
+    few = ("fruit.csv", "--target", "kind", "--learners", "OGD", "--orders", "1", "--quiet")
+    stopped = command(*few, folder=tmp_path)
+    assert stopped.returncode == 3 and "line 62" in stopped.stderr
+    skipped = command(*few, "--on-bad", "skip", folder=tmp_path)
+    assert skipped.returncode == 0 and "1 bad rows were skipped" in skipped.stderr
+    aside = command(*few, "--on-bad", "quarantine", folder=tmp_path)
+    assert aside.returncode == 0, aside.stderr
+    assert json.loads((tmp_path / "race" / "bad.jsonl").read_text())["line"] == 62
+
+
+def test_columns_can_be_dropped_and_declared(tmp_path):
+    fruit(tmp_path)
+    few = ("--target", "kind", "--learners", "OGD", "--orders", "1", "--json")
+    done = command("fruit.csv", *few, "--drop", "size", folder=tmp_path)
+    assert "3 features" in json.loads(done.stdout)["streams"][0]["about"]
+
+
+def test_an_interrupted_race_is_not_replaced_by_accident(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["regretless", "race", "iris"])
+    (tmp_path / "race").mkdir()
+    (tmp_path / "race" / "unfinished.jsonl").write_text("damaged")
+    few = ("iris", "--learners", "OGD", "--orders", "1", "--rows", "40")
+    refused = command(*few, folder=tmp_path)
+    assert refused.returncode == 2
+    assert "regretless race iris --resume" in refused.stderr and "--overwrite" in refused.stderr
+    assert "damaged" in command(*few, "--resume", folder=tmp_path).stderr
+    assert command(*few, "--overwrite", folder=tmp_path).returncode == 0
+    assert not (tmp_path / "race" / "unfinished.jsonl").exists()
+
+
+def test_ctrl_c_keeps_finished_games(tmp_path, monkeypatch):
+    from regretless.evaluate.race import kept
+
+    monkeypatch.setattr("sys.argv", ["regretless", "race", "iris"])
+    few = ("iris", "--learners", "OGD,FOLKLORE", "--orders", "2", "--rows", "40")
+    add = kept.Kept.add
+
+    def stop(self, key, game):
+        add(self, key, game)
+        if len(self.games) == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kept.Kept, "add", stop)
+        stopped = command(*few, folder=tmp_path)
+    assert stopped.returncode == 4
+    assert "To continue: regretless race iris --resume" in stopped.stderr
+    assert len((tmp_path / "race" / "unfinished.jsonl").read_text().splitlines()) == 4
+    done = command(*few, "--resume", folder=tmp_path)
+    assert done.returncode == 0 and "FOLKLORE" in done.stdout
+
+
+def test_tables_fit_into_80_columns():
+    headings = ["", "learner", "log loss", "error", "regret", "certificate", "bound", "µs/row"]
+    body = [["12", "OnlineLogisticRegression", "0.1009", "3.7%", "370.4", "2.8e+15", "25902.6", "34.1"]]
+    assert [headings[i] for i in columns_that_fit(headings, body, 80)] == [
+        "",
+        "learner",
+        "log loss",
+        "error",
+        "regret",
+        "certificate",
+        "µs/row",
+    ]
+    assert len(columns_that_fit(headings, body, 120)) == 8
+
+
+def test_bar_keeps_count_and_time_in_80_columns(monkeypatch):
+    import io
+    import sys
+
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    shown = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", shown)
+    with progress_bar(True, 170, "a stream with a long name, order 1: OnlineLogisticRegression (compiling)") as bar:
+        bar.advance(23)
+    last = [line for line in shown.getvalue().splitlines() if "23/170" in line]
+    assert last and "a stream" in last[-1]
 
 
 def test_command_prints_json_and_nothing_else(tmp_path):

@@ -51,6 +51,7 @@ from regretless.learners.second_order.general_gaf import GeneralGAF as GeneralGA
 from regretless.learners.second_order.ons import ONS as ONS
 from regretless.learners.second_order.vovk import VovkAzouryWarmuth as VovkAzouryWarmuth
 from regretless.learners.trees.mondrian_forest import MondrianForest as MondrianForest
+from regretless.learners.wrappers.keyed import KeyedLearner as KeyedLearner
 from regretless.learners.wrappers.online_to_batch import OnlineToBatch as OnlineToBatch
 from regretless.learners.wrappers.river import as_river as as_river
 from regretless.learners.wrappers.sharding import fit_sharded as fit_sharded

@@ -249,13 +249,18 @@ def test_keys(engine, tmp_path):
     assert status(get("/healthz")) == status(get("/readyz")) == status(get("/")) == 200
     file.revoke("shop")
     keys._looked = 0.0
-    assert status(predict, shop) == 401
+    assert status(predict, shop) == 401 and status(get("/model"), reader) == 200
     with pytest.raises(ValueError, match="already"):
         file.add("reader", ["read"])
     with pytest.raises(ValueError, match="unknown scope"):
         file.add("other", ["everything"])
     with pytest.raises(ValueError, match="no key named"):
         file.revoke("nobody")
+    (tmp_path / "keys.json").write_text("damaged")
+    keys._looked = 0.0
+    assert status(get("/model"), reader) == 401
+    with pytest.raises(ValueError, match="is not a file of keys"):
+        Keys(tmp_path / "keys.json")
 
 
 def test_no_public_address_without_keys(tmp_path):

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Callable
+from enum import StrEnum
+from functools import partial
+from json import dumps as dump
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from regretless.cli.exits import clean_errors
+from regretless.cli.exits import INTERRUPTED, clean_errors, refuse_to_replace, this_command
+from regretless.cli.options import COLUMNS, Decimal, Encoding, OnBad, Quiet, declared
 from regretless.cli.terminal import printable, say
 from regretless.core.progress import progress_bar
 
 COMPILING = " (compiling new code, once per machine)"
 WIDTH = 120  # of a table written to a file
+GAP = 2  # between two columns
+LEAST_IMPORTANT = ("bound", "certificate", "regret")  # the columns that a narrow terminal lacks
+UNFINISHED = "unfinished.jsonl"  # the finished games of an interrupted race
+Names = list[str] | None
+
+
+class Order(StrEnum):
+    """The order of the rows."""
+
+    auto = "auto"
+    random = "random"
+    file = "file"
 
 
 def race(
@@ -24,21 +42,48 @@ def race(
     learners: Annotated[
         list[str] | None, typer.Option(help='The learners, AIOLI,"FOLKLORE(radius=5)" (default: all that apply).')
     ] = None,
-    orders: Annotated[int, typer.Option(min=1, help="The number of random orders of the rows.")] = 10,
+    order: Annotated[
+        Order, typer.Option(help="Random orders, or that of the file (default: file if it has dates).")
+    ] = Order.auto,
+    orders: Annotated[
+        int | None, typer.Option(min=1, help="The number of random orders of the rows (default: 10, or as --budget).")
+    ] = None,
+    budget: Annotated[
+        float, typer.Option(min=1, help="Seconds: fewer orders and rows are chosen if all would take longer.")
+    ] = 300.0,
     jobs: Annotated[int, typer.Option(min=1, help="Processes. The results do not depend on it.")] = 2,
     against: Annotated[str | None, typer.Option(help="Other libraries: any of river,vw,sklearn.")] = None,
-    rows: Annotated[int | None, typer.Option(min=1, help="Use this many rows of each order (default: all).")] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Use this many rows of each order (default: all, or as --budget).")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the random orders.")] = 0,
     target: Annotated[str, typer.Option(help="For files: the label column.")] = "label",
     format: Annotated[str | None, typer.Option(help="For files: the format (default: from the file name).")] = None,
+    on_bad: Annotated[OnBad, typer.Option(help="For files: rows that cannot be read: stop, skip, or set aside.")] = (
+        OnBad.error
+    ),
+    encoding: Encoding = None,
+    decimal: Annotated[
+        Decimal | None, typer.Option(help="The decimal mark in CSV (default: as the column looks).")
+    ] = None,
+    drop: Annotated[Names, typer.Option(help="Columns to leave out: a,b.", rich_help_panel=COLUMNS)] = None,
+    category: Annotated[
+        Names, typer.Option(help="Columns of categories, such as codes of digits.", rich_help_panel=COLUMNS)
+    ] = None,
+    number: Annotated[Names, typer.Option(help="Columns of numbers.", rich_help_panel=COLUMNS)] = None,
+    date: Annotated[Names, typer.Option(help="Columns of dates or times.", rich_help_panel=COLUMNS)] = None,
     out: Annotated[Path, typer.Option(help="The output folder for leaderboard, plots and curves.")] = Path("race"),
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted race.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an interrupted race.")] = False,
+    quiet: Quiet = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the leaderboard as Markdown.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the leaderboard as JSON.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print the leaderboard as CSV.")] = False,
 ) -> None:
     """Run all learners on streams in several random orders, and compare loss, regret bounds and time.
 
-    The default race takes less than half a minute on two cores, once the code is compiled.
+    The default race takes less than half a minute on two cores, once the code is compiled. After Ctrl-C, --resume
+    continues with the games that are not finished.
 
     Examples: regretless race digits --orders 5; regretless race clicks.csv --target click --against river,vw
     """
@@ -46,38 +91,105 @@ def race(
         raise typer.BadParameter("choose one of --markdown, --json and --csv.")
     wanted = [name for text in learners or [] for name in split(text)]
     rivals = split(against or "")
+    shows = not (markdown or json or csv or quiet)
     with clean_errors():
         from regretless.evaluate.race import playing
 
         _check_usage(streams or [], wanted, rivals)
-        first = f"the first game{COMPILING}"
-        with progress_bar(not (markdown or json or csv), None, first, transient=True) as bar:
+        path = out / UNFINISHED
+        if path.exists() and not (resume or overwrite):
+            refuse_to_replace(out, "an interrupted race", [("continue it", "--resume"), ("start again", "--overwrite")])
+        numbers = "comma" if decimal is Decimal.comma else "number"
+        bad: list[Any] = []
+        read = {
+            "on_bad": on_bad.value,
+            "on_bad_line": bad.append,
+            "encoding": encoding,
+            "decimal": None if decimal is None else decimal.value,
+            "declare": declared(drop=drop, category=category, **{numbers: number}, time=date),
+        }
+        options: dict[str, Any] = {
+            "orders": orders,
+            "jobs": jobs,
+            "against": rivals,
+            "rows": rows,
+            "seed": seed,
+            "order": order.value,
+            "budget": budget,
+            "target": target,
+            "format": format,
+            "read": read,
+        }
+        result = _carry_out(
+            partial(playing.race, streams or playing.STREAMS, wanted or None, **options), path, resume, shows
+        )
+        _tell_bad(bad, on_bad, out)
+        pictures = result.save(out)
+        path.unlink(missing_ok=True)
+    if json or csv or markdown:
+        text = result.to_json() if json else result.to_csv() if csv else result.to_markdown()
+        print(printable(text, keep="\n") if sys.stdout.isatty() else text, end="")
+    elif not quiet:
+        _print_tables(result)
+        say(f"leaderboard: {out / 'leaderboard.md'}")
+        for picture in pictures:
+            say(f"picture: {picture}")
+        for each in result.streams:
+            _print_recipe(each, streams or [], target, out)
+
+
+def _carry_out(race: Callable[..., Any], path: Path, resume: bool, shows: bool) -> Any:
+    """Play the games; those that are finished are kept in a file."""
+    from regretless.evaluate.race.kept import Kept
+    from regretless.evaluate.run.run import stopping_at_once
+
+    def planned(plan: Any) -> None:
+        if shows and plan.seconds is not None:
+            rows = ", ".join(f"{n:,}" for n in plan.rows)
+            say(
+                f"about {plan.seconds:.0f} s: {plan.orders} orders of {rows} rows (--budget sets the time).", sys.stderr
+            )
+
+    first = f"the first game{COMPILING}"
+    try:
+        with stopping_at_once(), progress_bar(shows, None, first, transient=True) as bar:
 
             def told(what: str, done: int, total: int) -> None:
                 compiling = COMPILING if "order 1:" in what else ""
                 bar.update(description=printable(what) + compiling, completed=done, total=total)
 
-            result = playing.race(
-                streams or playing.STREAMS,
-                wanted or None,
-                orders=orders,
-                jobs=jobs,
-                against=rivals,
-                rows=rows,
-                seed=seed,
-                target=target,
-                format=format,
-                told=told,
-            )
-        pictures = result.save(out)
-    if json or csv or markdown:
-        text = result.to_json() if json else result.to_csv() if csv else result.to_markdown()
-        print(printable(text, keep="\n") if sys.stdout.isatty() else text, end="")
-    else:
-        _print_tables(result)
-        say(f"leaderboard: {out / 'leaderboard.md'}")
-        for picture in pictures:
-            say(f"picture: {picture}")
+            return race(kept=Kept(path, resume), planned=planned, told=told)
+    except KeyboardInterrupt:
+        say(f"interrupted. Finished games are kept. To continue: {this_command('--resume')}", sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _tell_bad(bad: list[Any], on_bad: OnBad, out: Path) -> None:
+    """Say how many rows were left out, and write them down if asked to."""
+    if not bad:
+        return
+    told = f"{len(bad)} bad rows were skipped."
+    if on_bad is OnBad.quarantine:
+        from regretless.core.files import write_text
+
+        out.mkdir(parents=True, exist_ok=True)
+        write_text(out / "bad.jsonl", "".join(dump(line._asdict(), ensure_ascii=True) + "\n" for line in bad))
+        told = f"{len(bad)} bad rows were written to {out / 'bad.jsonl'}."
+    say(told, sys.stderr)
+
+
+def _print_recipe(stream: Any, sources: list[str], target: str, out: Path) -> None:
+    """The command that plays the best line again."""
+    if stream.recipes is None:
+        return
+    from json import loads
+
+    source = next((each for each in sources if Path(each).name.split(".")[0] == stream.name), None)
+    known = loads(stream.recipes)["models"]
+    best = next((line.learner for line in stream.lines() if line.learner in known), None)
+    if source is not None and best is not None:
+        again = shlex.join(["regretless", "run", source, "--target", target, "--race", str(out), "--model", best])
+        say(f"to run the best line again, or another by its name: {again}")
 
 
 def split(text: str) -> list[str]:
@@ -118,6 +230,7 @@ def _check_usage(streams: list[str], learners: list[str], rivals: list[str]) -> 
 
 
 def _print_tables(result: Any) -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -127,12 +240,17 @@ def _print_tables(result: Any) -> None:
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
 
     def show(headings: list[str], body: list[list[str]]) -> None:
-        table = Table()
-        for heading in headings:
-            table.add_column(heading, justify="left" if heading == "learner" else "right")
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+        body = [[printable(cell) for cell in row] for row in body]
+        shown = columns_that_fit(headings, body, console.width)
+        for i in shown:
+            table.add_column(headings[i], justify="left" if headings[i] == "learner" else "right", overflow="fold")
         for row in body:
-            table.add_row(*(Text(printable(cell)) for cell in row))
+            table.add_row(*(Text(row[i]) for i in shown))
         console.print(table)
+        if len(shown) < len(headings):
+            left_out = " and ".join(heading for i, heading in enumerate(headings) if i not in shown)
+            console.print(Text(f"The terminal is too narrow for {left_out}: see leaderboard.md.", style="dim"))
 
     for stream in result.streams:
         console.print(Text.assemble((printable(stream.name), "bold"), f": {printable(about(stream))}"))
@@ -145,3 +263,18 @@ def _print_tables(result: Any) -> None:
         show(["learner", "mean place"], [[name, f"{place:.2f}"] for name, place in result.overall()])
         console.print()
     console.print(Text(NOTE, style="dim"))
+
+
+def columns_that_fit(headings: list[str], body: list[list[str]], width: int) -> list[int]:
+    """The columns that a terminal of this width has room for, without those that matter least.
+
+    >>> columns_that_fit(["learner", "error", "bound"], [["OnlineLogisticRegression", "3.7%", "12.3"]], 40)
+    [0, 1]
+    """
+    widths = [max(len(heading), *(len(row[i]) for row in body)) for i, heading in enumerate(headings)]
+    shown = list(range(len(headings)))
+    for least in LEAST_IMPORTANT:
+        if sum(widths[i] + GAP for i in shown) <= width:
+            break
+        shown = [i for i in shown if headings[i] != least]
+    return shown

@@ -12,7 +12,7 @@ import typer
 
 from regretless.cli import bars
 from regretless.cli.config import Config
-from regretless.cli.exits import INTERRUPTED, USAGE, clean_errors
+from regretless.cli.exits import INTERRUPTED, clean_errors, refuse_to_replace, this_command
 from regretless.cli.listing import complete_learner
 from regretless.cli.options import (
     COLUMNS,
@@ -46,6 +46,10 @@ def run(
             help="A learner, 'AIOLI(radius=5)', or a model file to continue from (default: OnlineLogisticRegression).",
             autocompletion=complete_learner,
         ),
+    ] = None,
+    race: Annotated[
+        Path | None,
+        typer.Option(help="The folder of a race: --model is then a name of its leaderboard, with the same rows."),
     ] = None,
     on_bad: Annotated[OnBad, typer.Option(help="Rows that cannot be learned from: stop, skip, or set aside.")] = (
         OnBad.error
@@ -124,6 +128,7 @@ def run(
             data,
             target,
             model or DEFAULT,
+            None if race is None else str(race),
             format,
             on_bad.value,
             weight,
@@ -189,26 +194,18 @@ def _carry_out(settings: Any, path: Path, again: tuple[bool, bool], output: Outp
             folder.clear()
             return summary
     except (Interrupted, KeyboardInterrupt):
-        say(f"interrupted. To continue: {_this_command('--resume')}", sys.stderr)
+        say(f"interrupted. To continue: {this_command('--resume')}", sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
 
 
 def _refuse(path: Path, there: str) -> None:
-    """Leave an earlier run alone, and name the commands to choose from."""
+    """Leave an earlier run alone."""
     choices = [("start again", "--overwrite")]
     if "interrupted" in there:
         choices.insert(0, ("continue it", "--resume"))
     else:
         choices.append(("keep it", f"--out {shlex.quote(str(path) + '-2')}"))
-    told = "\n".join(f"  to {what}:  {_this_command(option)}" for what, option in choices)
-    say(f"{path} holds {there}. Choose:\n{told}", sys.stderr)
-    raise typer.Exit(USAGE)
-
-
-def _this_command(option: str) -> str:
-    """The command line, with another option."""
-    given = [each for each in sys.argv[1:] if each not in ("--resume", "--overwrite")]
-    return f"{shlex.join(['regretless', *given])} {option}"
+    refuse_to_replace(path, there, choices)
 
 
 def _print_summary(summary: dict[str, Any], folder: Path, verbose: bool) -> None:

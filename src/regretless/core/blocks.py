@@ -31,13 +31,16 @@ class Block:
     def learn_to(self, stop: int) -> None:
         """Learn the next rows, up to row `stop` of the block."""
         learner = self.learner
-        for begin in range(self.at, stop, BLOCK):
-            some = slice(begin, min(begin + BLOCK, stop))
-            X, Y, weight = self.X[some], self._targets[some], self.weight[some]
-            out = self._out[some] if self._keep else self._out[: some.stop - begin]
-            for rows in stretches(some.stop - begin, learner.least_rows, bool(learner.holds)):
-                learner._run(X[rows], Y[rows], weight[rows], out[rows])
-                self.at = begin + rows.stop
+        try:
+            for begin in range(self.at, stop, BLOCK):
+                some = slice(begin, min(begin + BLOCK, stop))
+                X, Y, weight = self.X[some], self._targets[some], self.weight[some]
+                out = self._out[some] if self._keep else self._out[: some.stop - begin]
+                for rows in stretches(some.stop - begin, learner.least_rows, bool(learner.holds)):
+                    learner._run(X[rows], Y[rows], weight[rows], out[rows])
+                    self.at = begin + rows.stop
+        finally:
+            learner._end_block()
 
     def results(self) -> tuple[Array, Array]:
         """The output of the kernels, and the targets, once all rows are learned."""

@@ -34,7 +34,7 @@ FUSED = {"contract", "nsz"}
 
 
 # Packages without kernels, above all packages with kernels: editing them changes no compiled code (a test checks).
-WITHOUT_KERNELS = ("cli", "evaluate", "figures", "serve", "streams")
+WITHOUT_KERNELS = ("cli", "evaluate", "figures", "scale", "serve", "streams")
 
 
 @cache
@@ -104,6 +104,17 @@ class _StampedCache(FunctionCache):
     _impl_class = _StampedCacheImpl
 
 
+class _NamedCache(_StampedCache):
+    """The cache of a kernel that a function makes. By its name, not by what it refers to: that differs by process."""
+
+    def __init__(self, py_func: Any, name: str) -> None:
+        self._given_name = name
+        super().__init__(py_func)  # type: ignore[no-untyped-call]
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return sig, codegen.magic_tuple(), self._given_name
+
+
 class _Apart(Compiler):
     """Tells LLVM that a function's arrays do not overlap, which it would otherwise check before every loop."""
 
@@ -135,6 +146,16 @@ def _compile(function: Kernel, liberties: set[str], **options: Any) -> Kernel:
 def kernel(function: Kernel) -> Kernel:
     """Compile ``function`` once per machine; later processes load it from disk."""
     return _compile(function, FUSED)
+
+
+def named_kernel(function: Kernel, name: str) -> Kernel:
+    """A `kernel` that another function makes; `name` stands for everything that it refers to."""
+    function.__qualname__ = f"{function.__name__}_{name}"  # and of the file in the cache
+    compiled: Any = njit(function, fastmath=FUSED, nogil=True, error_model="numpy")
+    cache: Any = _NamedCache
+    if cache_folder() is not None:
+        compiled._cache = cache(function, name)
+    return compiled
 
 
 def inlined_kernel(function: Kernel) -> Kernel:

@@ -16,33 +16,37 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy import ndarray
 from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from regretless.core import state_checks, validate
 from regretless.core.blocks import Block, BlockPlay
+from regretless.core.effects import ONE_MORE, Effect, largest_first, names_of
 from regretless.core.errors import BadRow, NoBound
 from regretless.core.inputs import as_block, as_floats, as_soft_block, has_names, in_rows, readable_rows
 from regretless.core.interrupts import uninterrupted
 from regretless.core.labels import Labels
 from regretless.core.links import to_probabilities
+from regretless.core.one_row import CSR, RowCall, RowKernels, entries_of
 from regretless.core.rows import SparseRows
 from regretless.core.stored import Stored
-from regretless.core.tally import LOSS
-from regretless.core.turns import alone, learns
-from regretless.core.types import Array
+from regretless.core.tally import LOSS, ROWS
+from regretless.core.tickets import Settled, Ticket, copy_of_row, loss_of
+from regretless.core.turns import WRITER, alone, learns, reads, takes_its_turn, turn_of
+from regretless.core.types import FLOAT, Array
+from regretless.core.validate import LARGEST_TARGET
 
 if TYPE_CHECKING:
     from regretless.theory.domains import Competition
 
 ONE = np.ones(1)
 NO_TARGETS = np.empty(0)
-FLOAT = np.dtype(np.float64)
-LARGEST_TARGET = 1e150  # its square is finite
 
 
 class OnlineLearner(Stored):
@@ -94,6 +98,9 @@ class OnlineLearner(Stored):
         state_checks.require(set(aside) <= {"parts"}, f"aside={aside!r} is not expected")
         if "parts" in aside:
             self._parts = validate.whole("parts", aside["parts"], 2)
+
+    def _end_block(self) -> None:
+        """Called after the rows of a block, also after an error: brings the state back from wherever `_run` had it."""
 
     @property
     def least_rows(self) -> int:
@@ -239,7 +246,7 @@ class OnlineLearner(Stored):
         array([0.5, 0.5])
         """
         if hasattr(self, "state_"):
-            raise ValueError(f"this {type(self).__name__} has begun already; a clone, or `fit`, begins anew.")
+            raise ValueError(f"this {type(self).__name__} has begun already; use a clone, or `fit`, to start again.")
         with self._untouched_on_error():
             self._meet_columns(features)
             self._meet_targets(NO_TARGETS, classes)
@@ -340,7 +347,9 @@ class OnlineLearner(Stored):
         self._forecast(X, out)
         return out
 
+    @reads
     def _forecast_of_one(self, x: Any) -> Array:
+        """The forecast of one row, as a block of length one, by the methods for blocks."""
         if "state_" not in self.__dict__:
             check_is_fitted(self, "state_")
         row = self._row(x)
@@ -348,9 +357,78 @@ class OnlineLearner(Stored):
         self._forecast(row, out)
         return out
 
-    @alone
+    # ------------------------------------------------------------------ one row by one compiled call
+
+    # The cost of one row is mostly that of Python. A usual row is learned and forecast by one compiled call, which
+    # checks it (core/one_row.py). All other rows, and rows with errors, use the methods for blocks, which raise the
+    # errors. So do calls that must wait for another thread: the code below is `turns.alone` and `turns.reads`, written
+    # out for a learner that no other thread uses. A compiled call is not interrupted by Ctrl-C, so nothing has to be
+    # undone.
+
+    def _row_kernels(self) -> RowKernels | None:
+        """The kernels that learn and forecast one row of the present state; None if a row takes more than these."""
+        return None
+
+    def _by_kernels(self, run: Any, forecast: Any, **more: Any) -> RowKernels:
+        """These kernels with the state, constants, labels and limits of the learner."""
+        codes = None if self._n_classes == 1 else self._labels.code
+        more = {"constants": self._constants, "codes": codes, "largest": min(self._largest)} | more
+        return RowKernels(run, forecast, self.state_, **more)
+
+    def _row_call_now(self) -> RowCall:
+        """The compiled calls for the present state."""
+        try:
+            call: RowCall = self._row_call
+        except AttributeError:
+            self._row_call = call = RowCall(self)
+            return call
+        if not call.is_of(self.__dict__):
+            self._row_call = call = RowCall(self)
+        return call
+
+    @takes_its_turn
     def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
         """Learn from one row. (The first row of a classifier needs `classes`, unless a block was learned before.)"""
+        row = self._usual_row(x) if classes is None and "state_" in self.__dict__ else None
+        if row is not None:
+            me, turn = get_ident(), turn_of(self)
+            writer = turn.writer
+            if not writer and not turn.waiting:
+                try:
+                    if writer.setdefault(WRITER, me) == me and not turn.readers and self._learn_usual(row, y):
+                        return
+                finally:
+                    if writer and writer[WRITER] == me:
+                        del writer[WRITER]
+        self._learn_any(x, y, classes)
+
+    def _usual_row(self, x: Any) -> Any:
+        """x as a row that a compiled call takes: an array, or the three arrays of a CSR row; None for all others."""
+        if type(x) is ndarray:
+            if x.dtype is FLOAT and x.ndim == 1:
+                return x if x.flags.carray else x.copy()
+        elif type(x) in CSR:
+            return entries_of(x, self.n_features_in_)
+        return None
+
+    def _learn_usual(self, row: Any, y: Any) -> bool:
+        """Learn a row by one compiled call; False, without any change, if that is not possible."""
+        call = self._row_call_now()
+        if call.calls is None:
+            return False
+        try:
+            target = call.target(y)
+        except (KeyError, TypeError):  # an unknown label, or label probabilities
+            return False
+        if target is None:
+            return False
+        if type(row) is ndarray:
+            return call.calls.learn(call.address, row, target)
+        return call.calls.learn_entries is not None and call.calls.learn_entries(call.address, *row, target)
+
+    @alone
+    def _learn_any(self, x: Any, y: Any, classes: Any) -> None:
+        """Learn from one row by the methods for blocks."""
         if "state_" in self.__dict__:
             row, target, out = self._row(x), self._target(y, classes), self._new_forecasts(1)
             if self._one_step:
@@ -359,7 +437,109 @@ class OnlineLearner(Stored):
             with uninterrupted():
                 self._run(row, target, ONE, out)
         else:
-            self.partial_fit(as_block(x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes)
+            self._learn_block_of_one(x, y, classes, None)
+
+    def _learn_block_of_one(self, x: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        self.partial_fit(as_block(x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes, sample_weight)
+
+    # ------------------------------------------------------------------ explanations
+
+    def effects(self, names: Sequence[Any] | None = None) -> list[Effect]:
+        """How the forecast changes with each feature, largest change first.
+
+        For a linear learner, these are the weights. Columns of different scales have weights of different scales:
+        compare them after standardising, or use `OnlineLogisticRegression`, which does that itself.
+
+        Parameters
+        ----------
+        names : the names of the features; None means those of the data frame that was learned, or x0, x1, ...
+        """
+        check_is_fitted(self, "state_")
+        weights = getattr(self, "coef_", None)
+        if weights is None:
+            raise ValueError(f"{type(self).__name__} has no weights per feature, so that it has no effects to show.")
+        titles = names_of(self, names, weights.shape[1])
+        return largest_first(map(Effect, titles, [ONE_MORE] * len(titles), weights.T))
+
+    # ------------------------------------------------------------------ labels that come later
+
+    def forecast(self, x: Any) -> Ticket:
+        """Forecast one row whose label comes later; pass the ticket to `learn` when it is known.
+
+        >>> import regretless
+        >>> learner = regretless.AIOLI().begin(2, classes=["no", "yes"])
+        >>> ticket, other = learner.forecast([0.0, 1.0]), learner.forecast([1.0, 0.0])
+        >>> print(f"{learner.learn(other, 'no').loss:.3f}")
+        0.693
+        >>> print(learner.learn(ticket, "yes").delay, ticket.forecast)
+        1 [0.5 0.5]
+        """
+        check_is_fitted(self, "state_")
+        said, classes = self._forecast_and_classes(x)
+        return Ticket(copy_of_row(x), said, classes, self._count_learned())
+
+    @learns
+    def learn(self, ticket: Ticket, y: Any, sample_weight: float | None = None) -> Settled:
+        """Learn the row of a ticket, whose label is now known. Returns the losses of both forecasts.
+
+        The forecast in the ticket is older than the learner by `delay` rows. The loss of the forecasts in all tickets
+        exceeds the best in hindsight by at most the certificate plus the sum of the costs, if the learner has the log
+        loss or the squared one and the weights are 1.
+        """
+        if not isinstance(ticket, Ticket):
+            raise TypeError(f"learn takes a ticket that forecast() returned, not a {type(ticket).__name__}.")
+        if ticket.learned:
+            raise ValueError("this ticket was learned already: each is learned once.")
+        said, classes = self._forecast_and_classes(ticket.x)
+        settled = Settled(
+            loss_of(ticket.forecast, ticket.classes, y),
+            loss_of(said, classes, y),
+            self._count_learned() - ticket.rows,
+        )
+        if sample_weight is None:
+            self.learn_one(ticket.x, y)
+        else:
+            self._learn_block_of_one(ticket.x, y, None, [sample_weight])
+        ticket.learned = True
+        return settled
+
+    def _forecast_and_classes(self, x: Any) -> tuple[Any, Array | None]:
+        """The forecast of one row, and the classes that it is about."""
+        if not hasattr(self, "classes_"):
+            return self.predict_one(x), None
+        says = getattr(self, "predict_proba_one", None) or self.predict_one
+        return says(x), self.classes_
+
+    def _count_learned(self) -> int:
+        return int(self.state_.tally[ROWS])
+
+    def _said_of_one(self, x: Any, as_probabilities: bool) -> Array:
+        """The forecast of one row, as a block of length one."""
+        row = self._usual_row(x) if "state_" in self.__dict__ else None
+        if row is not None:
+            turn, me = turn_of(self), get_ident()
+            readers = turn.readers
+            try:
+                readers.append(me)
+                if not turn.writer and (out := self._forecast_usual(row, as_probabilities)) is not None:
+                    return out
+            finally:
+                readers.remove(me)
+        out = self._forecast_of_one(x)
+        if as_probabilities:
+            to_probabilities(out)
+        return out
+
+    def _forecast_usual(self, row: Any, as_probabilities: bool) -> Array | None:
+        """The forecast of a row by one compiled call; None if that is not possible."""
+        call = self._row_call_now()
+        if call.calls is None:
+            return None
+        out = np.empty(call.shape)
+        if type(row) is ndarray:
+            return out if call.calls.forecast(call.address, row, out, as_probabilities) else None
+        found = call.calls.forecast_entries
+        return out if found is not None and found(call.address, *row, out, as_probabilities) else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -440,15 +620,16 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         winners = np.argmax(self._forecasts(X), axis=1)
         return self.classes_[winners]
 
+    @takes_its_turn
     def predict_proba_one(self, x: Any) -> Array:
         """Probabilities (K,) of one row."""
-        out = self._forecast_of_one(x)
-        to_probabilities(out)
-        return out[0]
+        found: Array = self._said_of_one(x, True)[0]
+        return found
 
+    @takes_its_turn
     def predict_one(self, x: Any) -> Any:
         """The most probable class of one row."""
-        winner = int(np.argmax(self._forecast_of_one(x)))
+        winner = self._said_of_one(x, False).argmax()  # before `classes_`, which an unfitted learner lacks
         return self.classes_[winner]
 
     def __sklearn_tags__(self) -> Any:
@@ -492,9 +673,10 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         """Forecasts (n,), or (n, m) for targets of m numbers. Changes nothing."""
         return self._forecasts(X)
 
+    @takes_its_turn
     def predict_one(self, x: Any) -> Any:
         """The forecast of one row."""
-        found = self._forecast_of_one(x)[0]
+        found = self._said_of_one(x, False)[0]
         return found if self.n_outputs_ > 1 else float(found)
 
     def _begin_like(self, other: Any, labels: Labels | None) -> Self:

@@ -137,6 +137,8 @@ def _plain(name: str, value: Any) -> Any:
         return [_plain(name, part) for part in value]
     if isinstance(value, tuple):
         return {"tuple": _plain(name, list(value))}
+    if isinstance(value, dict):
+        return {"pairs": [[_plain(name, key), _plain(name, part)] for key, part in value.items()]}
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     raise ValueError(
@@ -153,6 +155,8 @@ def _param(value: Any) -> Any:
         return value
     if "tuple" in value:
         return tuple(_param(_field(value, "tuple", list)))
+    if "pairs" in value:
+        return {_param(key): _param(part) for key, part in _field(value, "pairs", list)}
     if "bytes" in value:
         return bytes.fromhex(_field(value, "bytes", str))
     if "name" in value and "recipe" not in value:

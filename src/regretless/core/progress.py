@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
+BAR = 24  # columns of the terminal
+SHORTENED: Any = {"no_wrap": True, "overflow": "ellipsis", "ratio": 1}  # a long text, before the count and the time
+
 
 class Bar:
     """A progress bar. Without a display, its methods do nothing."""
@@ -58,20 +61,21 @@ def progress_bar(
     try:
         from rich import progress as rich_progress
         from rich.console import Console
+        from rich.table import Column
     except ImportError:
         wanted = False
     if not wanted or not (console := Console(stderr=True)).is_terminal:
         yield Bar()
         return
     columns = (
-        rich_progress.BarColumn(bar_width=24),
+        rich_progress.BarColumn(bar_width=BAR),
         *(
             (rich_progress.MofNCompleteColumn(),)
             if unit == "count"
             else (rich_progress.DownloadColumn(), rich_progress.TransferSpeedColumn())
         ),
         rich_progress.TimeRemainingColumn(),
-        rich_progress.TextColumn("{task.description}", markup=False),
+        rich_progress.TextColumn("{task.description}", markup=False, table_column=Column(**SHORTENED)),
     )
-    with rich_progress.Progress(*columns, console=console, transient=transient) as display:
+    with rich_progress.Progress(*columns, console=console, transient=transient, expand=True) as display:
         yield Bar(display, display.add_task(description, total=total))

@@ -105,11 +105,11 @@ def parts(X: Array | SparseRows) -> Iterator[tuple[slice, Entries]]:
 
 def single(X: Array) -> Entries:
     """The compressed form of a block of one dense row: the same as `parts`, in a third of the time."""
-    return Entries(*_grid_of_one(X.shape[1]), X.reshape(-1))
+    return Entries(*grid_of_one(X.shape[1]), X.reshape(-1))
 
 
 @lru_cache(maxsize=8)
-def _grid_of_one(d: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+def grid_of_one(d: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     """`indptr` and `indices` of one full row of d entries."""
     indptr, indices = _grid(d)
     return indptr[:2], indices
@@ -118,8 +118,8 @@ def _grid_of_one(d: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
 @lru_cache(maxsize=8)
 def _grid(d: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     """`indptr` and `indices` of full rows with d entries, about a quarter of a million entries in total."""
-    n = max(1, 2**18 // d)
-    return np.arange(0, n * d + 1, d), np.tile(np.arange(d, dtype=np.uint32), n)
+    n = max(1, 2**18 // max(d, 1))
+    return d * np.arange(n + 1), np.tile(np.arange(d, dtype=np.uint32), n)
 
 
 @kernel

@@ -199,8 +199,9 @@ def takes_its_turn(verb: Callable[..., Any]) -> Callable[..., Any]:
 class TakesTurns:
     """Wraps all public methods and properties of a class and its subclasses with the lock."""
 
-    __slots__ = ("_turn",)
+    __slots__ = ("_row_call", "_turn")
     _turn: Turn
+    _row_call: Any  # see core/one_row.py; like the lock, it is no part of the learner
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

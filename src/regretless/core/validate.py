@@ -18,6 +18,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 # Above this |x|^2 / regularization the products of the second-order learners overflow.
 LARGEST_SCALE = 1e305
+LARGEST_TARGET = 1e150  # its square is finite
 # A heavier row would leave no precision for the others.
 HEAVIEST = 1e12
 LARGEST_WHOLE = 2**62  # compiled code counts in 64 bits

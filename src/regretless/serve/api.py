@@ -189,7 +189,7 @@ def _add_models(api: FastAPI, service: Service) -> None:
         status_code=201,
         tags=["models"],
         operation_id="add_model",
-        responses=_refusals(401, 403, 408, 409, 413, 422, 429, 503),
+        responses=_refusals(400, 401, 403, 408, 409, 413, 422, 429, 503),
     )
     async def add(new: NewModel) -> ModelInfo:
         """Add a model (scope admin). If it exists and is the same, nothing changes."""
@@ -204,7 +204,7 @@ def _add_models(api: FastAPI, service: Service) -> None:
         status_code=204,
         tags=["models"],
         operation_id="snapshot",
-        responses=_refusals(401, 403, 408, 413, 429),
+        responses=_refusals(400, 401, 403, 408, 413, 429),
     )
     async def snapshot() -> None:
         """Write a snapshot of every model now (scope admin)."""

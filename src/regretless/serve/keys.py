@@ -109,7 +109,11 @@ class Keys:
             self._looked = clock
             state = self._state()
             if state != self._stamp:
-                self._keys, self._stamp = self.file.read(), state
+                self._stamp = state
+                try:
+                    self._keys = self.file.read()
+                except ValueError:  # a damaged file has no keys: nobody is let in until it is repaired
+                    self._keys = []
         if secret is None:
             return None
         given, found = _hash(secret), None

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 import regretless
+from regretless.core.learner import OnlineLearner
 from regretless.evaluate.recipe import learner_of
 from regretless.serve.settings import Limits
 
@@ -60,9 +61,9 @@ def _begun(learner: Any, features: int | list[str] | None, classes: list[Any] | 
         features = list(features)
         if not all(type(name) is str for name in features) or len({*features}) < len(features) or not features:
             raise ValueError("features must be different names as text, or a number of columns.")
-    named = not isinstance(features, int) and learner.reads_tables
     _require_probabilities(learner)
-    learner.begin(features if named else features if isinstance(features, int) else len(features), classes)
+    columns = features if isinstance(features, int) or learner.reads_tables else len(features)
+    OnlineLearner.begin(learner, columns, classes)  # learners that take gradients have another `begin`, for these
     _require_probabilities(learner)
     return learner, features, learner.classes_.tolist()
 

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 REASONS = {
-    400: "the connection ended within the body",
+    400: "the body could not be read",
     401: "no key, or an unknown one",
     403: "the key lacks the scope",
     404: "there is no such model, or no forecast with this id",

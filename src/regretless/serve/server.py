@@ -51,6 +51,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))
+        found.listen(BACKLOG)  # from now on, requests wait instead of failing
     except OSError as error:
         found.close()
         raise ValueError(f"cannot listen on {host}, port {port} ({error.strerror}): choose another --port.") from None
@@ -91,6 +92,7 @@ def run(
                 log_level="warning",
                 server_header=False,
                 date_header=False,
+                proxy_headers=False,
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 backlog=BACKLOG,
                 lifespan="off",

@@ -20,9 +20,9 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
@@ -194,17 +194,13 @@ class Service:
             return host
         if len(self.hosts) >= self.limits.models:
             raise ServiceError(422, f"the service has {len(self.hosts)} models; the limit is {self.limits.models}.")
-        self._require_log()
         number = 1 + max((each.number for each in self.hosts.values()), default=0)
         start = ModelHost.start_of(spec)._replace(seq=self.seq)
         features, classes = encode(spec.features).decode(), encode(spec.classes).decode()
         row = ModelRow(number, spec.name, spec.recipe, features, classes, now(), self.seq, start.pack())
-        try:
+        with self._log_at_hand():
             self.log.add_model(row)
-        except LogUnavailable as error:
-            self._lose(error)
-            raise ServiceError(503, f"the log is not available ({error}).") from error
-        return self._host(row)
+            return self._host(row)
 
     def host(self, name: str | None = None) -> ModelHost:
         """A model by name; without one, the model named "default", or else the first."""
@@ -265,18 +261,14 @@ class Service:
     def lookup(self, host: ModelHost, id: str) -> Entry | None:
         """A forecast by id, from memory or the log. Only for functions that `call` runs."""
         if host.find(id) is None:
-            self.with_log(lambda: host.take_up(self.log.find(host.number, [id])))
+            with self._log_at_hand():
+                host.take_up(self.log.find(host.number, [id]))
         return host.find(id)
 
     def with_log(self, function: Callable[[], Found]) -> Found:
         """Call a function that uses the log; a `ServiceError` if it is not available. Only within `call`."""
-        if self.unavailable is not None:
-            raise ServiceError(503, f"the log is not available ({self.unavailable}).")
-        try:
+        with self._log_at_hand():
             return function()
-        except LogUnavailable as error:
-            self._lose(error)
-            raise ServiceError(503, f"the log is not available ({error}).") from error
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Call a function in the writer's thread after each group that changed something."""
@@ -509,6 +501,17 @@ class Service:
     def _lose(self, error: Exception) -> None:
         self.unavailable = str(error)
         self._next_attempt = time.monotonic() + RETRY_SECONDS
+
+    @contextmanager
+    def _log_at_hand(self) -> Iterator[None]:
+        """For single uses of the log: a `ServiceError` if it is not available."""
+        try:
+            self._require_log()
+            yield
+        except LogUnavailable as error:
+            if self.unavailable is None:
+                self._lose(error)
+            raise ServiceError(503, f"the log is not available ({error}).") from error
 
     def _require_log(self) -> None:
         if self.unavailable is not None:

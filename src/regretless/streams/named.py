@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy import sparse
 
 from regretless.streams import synthetic
 from regretless.streams.datasets import DATASETS, SKLEARN, load_dataset
+from regretless.streams.preparation import standardised
 from regretless.streams.types import Dataset, Stream
 
 DRAWN: dict[str, Callable[..., Stream]] = {
@@ -25,11 +25,12 @@ BUNDLED = (*SKLEARN, *DRAWN)  # need no file
 NAMES = (*BUNDLED, *DATASETS)
 
 
-def stream(name: str, rows: int | None = None, seed: int = 0) -> Stream:
+def stream(name: str, rows: int | None = None, seed: int | None = 0) -> Stream:
     """A stream by name (see `NAMES`), with at most `rows` rows.
 
-    Data sets are shuffled by `seed`; their columns are standardised, a constant column is appended, and rows are scaled
-    to norm about 1. Synthetic streams are generated from `seed`, with 1000 rows by default.
+    Data sets are shuffled by `seed` (None keeps their order); their columns are standardised, a constant column is
+    appended, and rows are scaled to norm about 1. Synthetic streams are generated from `seed`, with 1000 rows by
+    default.
 
     >>> some = stream("iris", rows=100)
     >>> some.X.shape, some.classes
@@ -38,26 +39,29 @@ def stream(name: str, rows: int | None = None, seed: int = 0) -> Stream:
     if rows is not None and rows < 1:
         raise ValueError(f"rows={rows}: a stream needs at least 1 row.")
     if name in DRAWN:
-        return DRAWN[name](1000 if rows is None else rows, seed=seed)
+        return DRAWN[name](1000 if rows is None else rows, seed=seed or 0)
     if name not in NAMES:
         raise ValueError(f"unknown stream {name!r}: choose one of {', '.join(NAMES)}.")
     return prepared(load_dataset(name), rows, seed)
 
 
-def prepared(data: Dataset, rows: int | None = None, seed: int = 0) -> Stream:
-    """A stream from a data set: shuffled by `seed`, columns standardised, a constant appended, rows scaled."""
+def prepared(data: Dataset, rows: int | None = None, seed: int | None = 0) -> Stream:
+    """A stream from a data set: shuffled by `seed`, columns standardised, a constant appended, rows scaled.
+
+    None as the seed means the order of the file.
+    """
     from sklearn.preprocessing import StandardScaler
 
     X = data.X.toarray() if sparse.issparse(data.X) else data.X
     n, d = X.shape
-    order = np.random.default_rng(seed).permutation(n)[:rows]
-    X = np.column_stack([StandardScaler().fit_transform(X)[order], np.ones(len(order))]) / math.sqrt(d + 1)
+    order = (np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n))[:rows]
+    scaler = StandardScaler().fit(X)  # all rows, also of a shorter stream
     return Stream(
         name=data.name,
-        X=X,
+        X=standardised(X[order], scaler.mean_, scaler.scale_),
         y=data.y[order],
         classes=data.classes,
         radius=10.0,
         about=f"{len(order)} rows, {d + 1} features, {len(data.classes)} classes; columns standardised, "
-        f"rows of norm about 1, order by seed {seed}",
+        f"rows of norm about 1, {'the order of the file' if seed is None else f'order by seed {seed}'}",
     )

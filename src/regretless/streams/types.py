@@ -31,6 +31,7 @@ class Dataset(NamedTuple):
     y: Labels
     classes: list[Any]
     about: str
+    preparation: Any = None  # of a file: the `Preparation` that made its columns numbers
 
 
 class Block(NamedTuple):

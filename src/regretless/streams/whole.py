@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from regretless.core.calendar import calendar_features
-from regretless.core.types import Array
+from regretless.streams.preparation import MOST_LEVELS, Preparation
 from regretless.streams.reading import read
 from regretless.streams.types import Dataset
 
 MOST_CLASSES = 256  # with more classes, the target is probably a quantity
-MOST_LEVELS = 100  # columns per category: its most frequent values
 MOST_NUMBERS = 100_000_000  # rows times columns
 
 
-def read_whole(path: str | Path, target: str = "label", format: str | None = None) -> Dataset:
-    """All rows of a file that `read` can read, as numbers.
+def read_whole(path: str | Path, target: str = "label", format: str | None = None, **options: Any) -> Dataset:
+    """All rows of a file that `read` can read, as numbers; `options` are those of `read`.
 
     Missing numbers become the mean of the column. A date becomes its calendar features (`core.calendar`). A category
     becomes one column of zeros and ones for each of its 100 most frequent values; a missing category has only zeros.
@@ -35,7 +33,7 @@ def read_whole(path: str | Path, target: str = "label", format: str | None = Non
     ([[1.0, 0.0, 1.0], [2.0, 1.0, 0.0], [3.0, 0.0, 1.0]], ['a', 'b'])
     """
     path = Path(path)
-    blocks = list(read(str(path), target, format=format))
+    blocks = list(read(str(path), target, format=format, **options))
     if not blocks:
         raise ValueError(f"{path} has no rows.")
     y = np.concatenate([np.asarray(block.y) for block in blocks])
@@ -45,48 +43,31 @@ def read_whole(path: str | Path, target: str = "label", format: str | None = Non
             f"{path}: the target has {len(classes)} different values; a race needs from 2 to "
             f"{MOST_CLASSES} classes. Choose another target column."
         )
-    X = _of_sparse(blocks, path) if sparse.issparse(blocks[0].X) else _of_tables(blocks, path)
+    table = _joined([block.X for block in blocks])
+    _check_size(len(y), _width(table), path)
+    preparation, X = Preparation.of(table)
     about = f"{X.shape[0]} rows, {X.shape[1]} columns, {len(classes)} classes; {path.name}"
-    return Dataset(path.name.split(".")[0], X, y, classes, about)
+    return Dataset(path.name.split(".")[0], X, y, classes, about, preparation)
 
 
-def _of_sparse(blocks: list[Any], path: Path) -> Array:
-    X = sparse.vstack([block.X for block in blocks]).tocsc()
-    X = X[:, np.unique(X.nonzero()[1])]
-    _check_size(X.shape[0], X.shape[1], path)
-    filled: Array = X.toarray()
-    return filled
-
-
-def _of_tables(blocks: list[Any], path: Path) -> Array:
+def _joined(parts: list[Any]) -> Any:
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts).tocsc()
     import pyarrow as pa
 
-    table = pa.concat_tables([block.X for block in blocks])
-    columns: list[Array] = []
-    for name in table.column_names:
-        values = table[name]
-        if pa.types.is_floating(values.type):
-            columns.append(_numbers(np.array(values.to_numpy(), dtype=np.float64))[:, None])
-        elif pa.types.is_timestamp(values.type):
-            columns += [_numbers(feature)[:, None] for feature in calendar_features(values).T]
-        else:
-            columns.append(_one_hot(np.array(values.to_pylist(), dtype=object)))
-        _check_size(table.num_rows, sum(each.shape[1] for each in columns), path)
-    return np.hstack(columns)
+    return pa.concat_tables(parts)
 
 
-def _numbers(column: Array) -> Array:
-    missing = np.isnan(column)
-    if missing.any():
-        column[missing] = 0.0 if missing.all() else column[~missing].mean()
-    return column
+def _width(table: Any) -> int:
+    """The most columns of numbers that these can become."""
+    if sparse.issparse(table):
+        return len(np.unique(table.nonzero()[1]))
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-
-def _one_hot(column: Any) -> Array:
-    there = np.array([value is not None for value in column], dtype=bool)
-    levels, counts = np.unique(column[there].astype(str), return_counts=True)
-    commonest = np.sort(levels[np.argsort(-counts, kind="stable")[:MOST_LEVELS]])
-    return np.where(there[:, None], column.astype(str)[:, None] == commonest, False).astype(np.float64)
+    words = [name for name in table.column_names if pa.types.is_string(table[name].type)]
+    levels = sum(min(pc.count_distinct(table[name]).as_py(), MOST_LEVELS) for name in words)
+    return int(len(table.column_names) - len(words) + levels)
 
 
 def _check_size(rows: int, columns: int, path: Path) -> None:

@@ -53,13 +53,14 @@ class Refusal:
     why: str
 
 
-def order_of(source: Source, rows: int | None, seed: int) -> Stream:
-    """The stream in the random order of a seed; a synthetic stream is drawn with the seed."""
+def order_of(source: Source, rows: int | None, seed: int | None) -> Stream:
+    """The stream in the random order of a seed, or in its own order (None); synthetic streams are drawn by the seed."""
     if isinstance(source, str):
         return _named(source, rows, seed)
     if isinstance(source, Dataset):
         return prepared(source, rows, seed)
-    order = np.random.default_rng(seed).permutation(len(source.y))[:rows]
+    n = len(source.y)
+    order = (np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n))[:rows]
     return source._replace(X=source.X[order], y=np.asarray(source.y)[order])
 
 
@@ -67,7 +68,7 @@ _named = lru_cache(maxsize=4)(named_stream)  # consecutive games use the same or
 
 
 def play_game(
-    source: Source, rows: int | None, seed: int, learners: Any, against: tuple[str, ...], name: str
+    source: Source, rows: int | None, seed: int | None, learners: Any, against: tuple[str, ...], name: str
 ) -> Game | Refusal:
     """Play the learner of that name on one order, on one thread so that sums have a fixed order of summation."""
     with threadpool_limits(1), warnings.catch_warnings():

@@ -54,6 +54,8 @@ class StreamRace:
     orders : the number of orders.
     games : for each learner, ranked as in the table, one game per order.
     refusals : the learners that did not support the stream or failed on it, with the reason.
+    recipes : what `regretless run --race` needs to play a line again, as JSON; None if the rows were not read from a
+        file.
     """
 
     name: str
@@ -62,9 +64,17 @@ class StreamRace:
     orders: int
     games: dict[str, list[Game]] = field(repr=False)
     refusals: list[Refusal] = field(repr=False)
+    recipes: str | None = field(default=None, repr=False)
 
     @staticmethod
-    def of(name: str, about: str, radius: float, orders: int, played: Sequence[Game | Refusal]) -> StreamRace:
+    def of(
+        name: str,
+        about: str,
+        radius: float,
+        orders: int,
+        played: Sequence[Game | Refusal],
+        recipes: str | None = None,
+    ) -> StreamRace:
         """Rank the learners: those with probabilities by median log loss, then the others by median error."""
         out = {each.learner: each for each in played if isinstance(each, Refusal)}
         games: dict[str, list[Game]] = {}
@@ -74,7 +84,8 @@ class StreamRace:
         if not games:
             raise ValueError(f"no learner can play {name}: {refused(next(iter(out.values())))}. Choose other learners.")
         ranked = sorted(games.values(), key=_worth)
-        return StreamRace(name, about, radius, orders, {each[0].learner: each for each in ranked}, [*out.values()])
+        by_name = {each[0].learner: each for each in ranked}
+        return StreamRace(name, about, radius, orders, by_name, [*out.values()], recipes)
 
     def lines(self) -> list[Line]:
         """The table, best first."""
@@ -167,15 +178,20 @@ class Race:
         return self.streams[0].plot()
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write leaderboard.md, .json and .csv, and a plot and curves per stream. Returns the paths of the plots."""
+        """Write leaderboard.md, .json and .csv, and a plot, curves and recipes per stream. Returns the plots' paths."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "leaderboard.md", self.to_markdown())
         write_text(folder / "leaderboard.json", self.to_json())
         write_text(folder / "leaderboard.csv", self.to_csv())
+        for old in (folder / "recipes").glob("*.json"):  # of an earlier race
+            old.unlink()
         pictures = []
         for stream in self.streams:
             write_text(folder / f"{stream.name}.csv", stream.curves_csv())
+            if stream.recipes is not None:
+                (folder / "recipes").mkdir(exist_ok=True)
+                write_text(folder / "recipes" / f"{stream.name}.json", stream.recipes)
             pictures.append(folder / f"{stream.name}.png")
             with replacing(pictures[-1]) as file:
                 stream.plot()[0].figure.savefig(file, format="png", dpi=150)

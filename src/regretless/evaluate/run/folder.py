@@ -22,16 +22,19 @@ from regretless.core.files import replacing, write_text
 from regretless.evaluate.run.lock import NAME, Lock
 
 UNFINISHED, DONE = "unfinished", "unfinished.done"
+RECIPE = "recipe.json"  # of the line of a leaderboard that is run again
 RESULTS = (
     "forecasts.parquet",
     "forecasts.csv",
     "quarantine.jsonl",
     "model.npz",
+    RECIPE,
     "summary.json",
     "trace.csv",
     "over_time.csv",
     "over_time.png",
     "index.html",
+    "features.png",
     "regret.png",
     "reliability.png",
 )
@@ -74,12 +77,21 @@ class Folder:
         self._close_bad()
         self._remove(self.unfinished)
 
-    def begin(self, progress: dict[str, Any]) -> None:
-        """Start with an empty `unfinished/` and a checkpoint before the first row."""
+    def begin(self, progress: dict[str, Any], recipe: str | None = None) -> None:
+        """Start with an empty `unfinished/`, a recipe if there is one, and a checkpoint before the first row."""
         (self.unfinished / "run.json").unlink(missing_ok=True)  # first: without it nothing can be resumed
         self._remove(self.unfinished)
         self.unfinished.mkdir()
+        if recipe is not None:
+            write_text(self.unfinished / RECIPE, recipe)
         self._write_progress(progress, 0)
+
+    def recipe(self) -> str:
+        """The recipe of an interrupted run."""
+        path = self.unfinished / RECIPE
+        if not path.is_file():
+            raise ValueError(f"{path} is missing: start again without --resume.")
+        return path.read_text(encoding="utf-8")
 
     @staticmethod
     def _remove(folder: Path) -> None:
@@ -195,6 +207,9 @@ class Folder:
                         end.write(self._bad_lines(i).read_bytes())
         with self.new_file("model.npz") as end, self._model(number).open("rb") as model:
             shutil.copyfileobj(model, end)
+        if (recipe := self.unfinished / RECIPE).is_file():
+            with self.new_file(RECIPE) as end:
+                end.write(recipe.read_bytes())
 
     def clear(self) -> None:
         """Remove `unfinished/`, and results of an earlier run that this one does not have: the run is complete."""

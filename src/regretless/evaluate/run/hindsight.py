@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from regretless.evaluate.players import take
-from regretless.evaluate.run.rows_for import rows_for
 from regretless.evaluate.run.run import Run
 from regretless.evaluate.trace import Interval, Rows, Trace
 
@@ -56,7 +55,7 @@ def _no_comparator(run: Run) -> str:
 
 def _width(run: Run) -> int:
     """Numbers per row in the computation of a comparator: categories count as many times as they have columns."""
-    first = take(rows_for(run.learner, next(iter(run.read())).X), slice(0, 1))
+    first = take(run.rows(next(iter(run.read())).X), slice(0, 1))
     classes = len(getattr(run.learner, "classes_", ()))
     return int(run.match.player.for_comparators(first).shape[1]) * max(classes - 1, 1)
 
@@ -70,8 +69,8 @@ def _rows_again(run: Run, tell: Tell) -> tuple[Any, Any]:
     for block in run.read_again():
         if block.weight is not None and (block.weight != 1.0).any():
             return None, None
-        rows.append(rows_for(run.learner, block.X))
-        labels.append(np.asarray(block.y))
+        rows.append(run.rows(block.X))
+        labels.append(np.asarray(run.targets(block.y)))
         n += len(labels[-1])
         tell("reading the rows again", n, run.match.rows)
     y = np.concatenate(labels)

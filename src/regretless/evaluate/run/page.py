@@ -19,6 +19,7 @@ def page(summary: dict[str, Any], pictures: list[str], learner: Any) -> str:
     """The report page."""
     rows = "\n".join(f"<tr><td>{html.escape(a)}</td><td>{html.escape(b)}</td></tr>" for a, b in entries(summary))
     images = "\n".join(f'<p><img src="{name}" alt="{name.removesuffix(".png")}"></p>' for name in pictures)
+    features = _features(summary["leading_features"])
     told = learner.report() if hasattr(learner, "report") else repr(learner)
     title = f"{Path(summary['data']).name}: {summary['target']}"
     return f"""<!doctype html>
@@ -29,6 +30,7 @@ def page(summary: dict[str, Any], pictures: list[str], learner: Any) -> str:
 {rows}
 </table>
 {images}
+{features}
 <p>Every row was forecast before its label was used, so these scores are those of forecasts of unseen rows. The best
 constant forecasts the label frequencies of the whole file in every row. The best fixed model is a linear model chosen
 with all rows known; the difference from it is called the regret of the run. The guarantee is a proven bound on this
@@ -39,3 +41,21 @@ difference.</p>
 DATA</code> forecasts other rows.</p>
 </body></html>
 """
+
+
+def _features(table: list[dict[str, Any]]) -> str:
+    """The leading features as a table."""
+    if not table:
+        return ""
+    rows = "\n".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
+        for cells in (
+            (row["feature"], row["step"], "" if row["class"] is None else str(row["class"]), f"{row['change']:+.3g}")
+            for row in table
+        )
+    )
+    return f"""<details><summary>Leading features: how the forecast changes when one of them moves</summary>
+<table>
+<tr><td>feature</td><td>moves</td><td>class</td><td>change of its log-odds, or of the forecast</td></tr>
+{rows}
+</table></details>"""

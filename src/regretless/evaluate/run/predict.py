@@ -12,8 +12,9 @@ from sklearn.base import is_regressor
 
 from regretless.core.errors import BadRow
 from regretless.core.persist import load
+from regretless.evaluate.race.recipes import Recipe
 from regretless.evaluate.run.decision import Decision, decided, decision_of
-from regretless.evaluate.run.folder import without_formulas, writer
+from regretless.evaluate.run.folder import RECIPE, without_formulas, writer
 from regretless.evaluate.run.rows_for import part_of, refusal, rows_for
 from regretless.evaluate.run.run import Progress
 from regretless.evaluate.run.tables import id_columns
@@ -52,6 +53,7 @@ def predict_file(
     Bad rows are written to the open file `bad`, as JSON lines.
     """
     learner, about = load(model), _summary(model)
+    recipe = _recipe(model)
     rows = skipped = 0
     writing = None
 
@@ -63,7 +65,8 @@ def predict_file(
 
     try:
         for block in _read(request, learner, about, hear):
-            for table in _tables(learner, block._replace(X=rows_for(learner, block.X)), request, hear):
+            X = rows_for(learner, block.X) if recipe is None else recipe.rows(block.X)
+            for table in _tables(learner, block._replace(X=X), request, hear):
                 writing = writing or writer(to, table.schema, csv)
                 writing.write_table(without_formulas(table) if csv and escape_formulas else table)
                 rows += len(table)
@@ -72,6 +75,12 @@ def predict_file(
         if writing is not None:
             writing.close()
     return rows, skipped
+
+
+def _recipe(model: Path) -> Recipe | None:
+    """The recipe of the race in which the model took part, if it is beside the model."""
+    beside = model.parent / RECIPE
+    return Recipe(beside.read_text(encoding="utf-8")) if beside.exists() else None
 
 
 def _summary(model: Path) -> dict[str, Any]:

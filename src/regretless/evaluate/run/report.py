@@ -9,6 +9,9 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
+from regretless.evaluate.run import leading
 from regretless.evaluate.run.decision import Decision, decision_of
 from regretless.evaluate.run.hindsight import Tell, trace_of
 from regretless.evaluate.run.page import page
@@ -31,9 +34,12 @@ def write(
     if decision is None and trace.kind == "probabilities":
         decision = decision_of(run.learner.classes_.tolist(), None, None)
     scores = scores_of(run.forecasts(), run.match, decision)
-    summary = summary_of(run, trace, regret, why) | scores.found
+    features = leading.as_table(
+        leading.leading_features(run), getattr(run.learner, "classes_", np.empty(0)).tolist() or None
+    )
+    summary = summary_of(run, trace, regret, why) | scores.found | {"leading_features": features}
     tell("drawing", 0, None)
-    pictures = write_pictures(run, trace, scores)
+    pictures = write_pictures(run, trace, scores, features)
     for name, text in (
         ("summary.json", json.dumps(summary, indent=1, ensure_ascii=False) + "\n"),
         ("trace.csv", _as_csv(lines_of(trace))),
@@ -51,8 +57,11 @@ def _as_csv(lines: Iterable[list[Any]]) -> str:
     return text.getvalue()
 
 
-def write_pictures(run: Run, trace: Trace, scores: Scores) -> list[str]:
-    """Plot scores over time, the reliability of probabilities, and the regret; returns the file names."""
+def write_pictures(run: Run, trace: Trace, scores: Scores, features: list[dict[str, Any]]) -> list[str]:
+    """Plot scores over time, the reliability of probabilities, leading features, and the regret.
+
+    Returns the file names.
+    """
     from regretless.evaluate import plots
     from regretless.evaluate.run import pictures
 
@@ -61,6 +70,8 @@ def write_pictures(run: Run, trace: Trace, scores: Scores) -> list[str]:
         labels = run.learner.classes_.tolist()
         only = labels.index(scores.found["positive"]) if "positive" in scores.found else None
         drawn["reliability.png"] = pictures.reliability(scores.bins, labels, only)
+    if features:
+        drawn["features.png"] = leading.draw(features)
     drawn["regret.png"] = plots.regret(trace).figure
     for name, figure in drawn.items():
         with run.folder.new_file(name) as file, warnings.catch_warnings():

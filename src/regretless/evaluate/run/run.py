@@ -10,10 +10,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from regretless.core.calendar import CALENDAR
 from regretless.core.errors import BadRow
 from regretless.core.persist import load
 from regretless.evaluate.match import Match
 from regretless.evaluate.players import number_of_rows
+from regretless.evaluate.race.recipes import Recipe, recipe_of
 from regretless.evaluate.recipe import learner_of
 from regretless.evaluate.run.decision import Decision, decided
 from regretless.evaluate.run.folder import Folder, without_formulas
@@ -33,6 +35,7 @@ class Settings:
     source: str
     target: str
     model: str = DEFAULT
+    race: str | None = None  # the folder of a race whose leaderboard has this model
     format: str | None = None
     on_bad: str = "error"
     weight: str | None = None
@@ -76,13 +79,14 @@ class Run:
             raise ValueError(
                 f"there is nothing to resume in {folder.path}: no run was interrupted there. Omit --resume."
             )
+        self._recipe = self._find_recipe(resume)
         if found is None:
             self.match = Match(self._new_learner())
         else:
             self._go_on(found)
         self.reading = self.read(self._rows, self._hear_of_bad_line, self._witness)
         if found is None:
-            self.folder.begin(self._progress())
+            self.folder.begin(self._progress(), None if self._recipe is None else self._recipe.text)
 
     @property
     def learner(self) -> Any:
@@ -116,7 +120,37 @@ class Run:
         """Read the whole file again; an error if it has changed."""
         return self.read(witness=Witness(self._witness.seen()))
 
+    def _find_recipe(self, resume: bool) -> Recipe | None:
+        """The line of a leaderboard; a resumed run has a copy of its own."""
+        settings = self.settings
+        if settings.race is None:
+            return None
+        if resume:
+            return Recipe(self.folder.recipe())
+        return recipe_of(Path(settings.race), settings.source, settings.model)
+
+    def rows(self, X: Any) -> Any:
+        """The rows of a block as the learner takes them."""
+        return rows_for(self.learner, X) if self._recipe is None else self._recipe.rows(X)
+
+    def names_of_columns(self) -> list[str] | None:
+        """The names of the numbers in the rows of a learner that takes arrays; None if they are not known."""
+        if self._recipe is not None:
+            return self._recipe.preparation.names
+        if self.learner.reads_tables or not isinstance(self._columns, dict):
+            return None
+        names = []
+        for name, kind in self._columns.items():
+            names += [f"{name}, {part.replace('_', ' ')}" for part in CALENDAR] if kind == "time" else [name]
+        return names
+
+    def targets(self, y: Any) -> Any:
+        """The labels of a block as the learner takes them."""
+        return labels_for(self.learner, y) if self._recipe is None else self._recipe.targets(y)
+
     def _new_learner(self) -> Any:
+        if self._recipe is not None:
+            return self._recipe.learner()
         text = self.settings.model
         if Path(text).suffix == ".npz" and not Path(text).is_file():
             raise ValueError(f"no such model file: {text!r}.")
@@ -165,8 +199,7 @@ class Run:
                 if self._rows == 0:
                     self.identifiers = identifiers(block.X)
                 match = self.match
-                X, y = rows_for(match.learner, block.X), labels_for(match.learner, block.y)
-                self._learn(match, block._replace(X=X, y=y))
+                self._learn(match, block._replace(X=self.rows(block.X), y=self.targets(block.y)))
                 self._rows, self._lines = block.first + number_of_rows(block.X), block.lines
                 certificate = match.checkpoints[-1].certificate if match.checkpoints else float("nan")
                 tell(Progress(self._rows, self._lines, match.mean_loss, certificate))

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from regretless.core import validate
 from regretless.core.errors import NoBound
 from regretless.core.jit import kernel
-from regretless.core.learner import LARGEST_TARGET
 from regretless.core.types import Array
+from regretless.core.validate import LARGEST_TARGET
 from regretless.learners.batch.rows import BatchPredictor
 from regretless.learners.second_order.algebra import dot
 from regretless.theory import bounds

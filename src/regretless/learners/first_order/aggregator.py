@@ -192,6 +192,9 @@ class MirrorDescentAggregator(MirrorLearner):
             rows = slice(i, min(i + at_a_time, X.shape[0]))
             yield rows, functions(X[rows], first=i)
 
+    def _row_kernels(self) -> None:
+        return None  # rows are read by the base functions first
+
     def _run(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         for rows, values in self._values(X):
             super()._run(values, Y[rows], weight[rows], out[rows])

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from regretless.core import validate
 from regretless.core.errors import BadRow
+from regretless.core.one_row import RowKernels
 from regretless.core.rows import SparseRows, largest_entry
 from regretless.core.setting import Setting
 from regretless.core.types import Array
@@ -124,6 +125,12 @@ class ExponentiatedGradient(MirrorLearner):
     def _played_with_or(self, name: str) -> float:
         """A parameter of the game in play, or of the next one."""
         return validate.positive(name, getattr(self, "params_", self.get_params(deep=False))[name])
+
+    def _row_kernels(self) -> RowKernels | None:
+        found = super()._row_kernels()
+        if found is None or self._regresses:  # targets have limits of their own
+            return None
+        return found._replace(largest_entry=self.params_["feature_bound"])
 
     def _check_rows(self, X: Array | SparseRows, weight: Array) -> None:
         super()._check_rows(X, weight)

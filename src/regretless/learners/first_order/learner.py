@@ -18,9 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.learner import OnlineClassifier
+from regretless.core.one_row import RowKernels
 from regretless.core.rows import Entries, parts, single
 from regretless.core.tally import EXCESS, ROWS, UNEVEN, require_unit_weights
-from regretless.core.turns import learns, reads
+from regretless.core.turns import reads
 from regretless.core.types import Array
 from regretless.learners.first_order.linear import GRADIENTS, LARGEST, MASS, SQUARES, WEIGHTS, forecast_block
 from regretless.theory import losses
@@ -172,7 +173,7 @@ class ScoringLearner(OnlineClassifier):
 
     def predict_one(self, x: Any) -> Any:
         """The class with the largest score, or the predicted number, for one row."""
-        return float(self._forecast_of_one(x)[0, 0]) if self._regresses else super().predict_one(x)
+        return float(self._said_of_one(x, False)[0, 0]) if self._regresses else super().predict_one(x)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy, or for regression the coefficient of determination."""
@@ -208,6 +209,13 @@ class LinearLearner(ScoringLearner):
             return
         for rows, part in parts(X):
             self._learn(part, Y[rows], weight[rows], out[rows])
+
+    def _rows_by(self, run: Any, forecast: Any, **limits: Any) -> RowKernels | None:
+        """The kernels of one row, unless a step needs more: a user's loss, or a table that gets longer."""
+        c = self._constants
+        if type(c.loss) is Oracle or any(isinstance(getattr(c, name, None), tuple) for name in ("number", "size")):
+            return None
+        return self._by_kernels(run, forecast, entries=True, **{"largest_target": LARGEST_ROW} | limits)
 
     def _run_custom(self, X: Any, Y: Array, weight: Array, out: Array) -> None:
         """Learn rows under a user's loss; if it fails, nothing is learned from them."""
@@ -245,17 +253,6 @@ class LinearLearner(ScoringLearner):
         if hasattr(self.state_, "table"):
             state_checks.weights("table, the weights", self.state_.table[:, WEIGHTS], min(self._largest))
             state_checks.sums("table, the sums", self.state_.table[:, WEIGHTS + 1 :])
-
-    @available_if(_takes_gradients)
-    @learns
-    def begin(self, n_features: int) -> Self:
-        """Start without a row, so that `weights_` has the weights of the first round. For loss="linear"."""
-        if hasattr(self, "state_"):
-            raise ValueError("this learner has begun: clone it to start again.")
-        with self._untouched_on_error():
-            self.n_features_in_ = validate.whole("n_features", n_features, 1)
-            self._begin(self.n_features_in_)
-        return self
 
     @available_if(_takes_gradients)
     def learn_gradient(self, gradient: Any) -> Self:

@@ -18,7 +18,8 @@ from numba import types
 from numpy.typing import NDArray
 
 from regretless.core import state_checks
-from regretless.core.jit import chosen_by_type, kernel
+from regretless.core.jit import chosen_by_type, inlined_kernel, kernel
+from regretless.core.prefetch import prefetch
 from regretless.core.rows import Entries
 from regretless.core.tally import ROWS, TALLIES, record
 from regretless.core.types import Array
@@ -37,6 +38,8 @@ LEAST_SQUARE = (
     1e-280  # a row of smaller |x|^2, or |s|^2 or |g|^2, has a norm without correct digits: it changes no weight
 )
 LEAST_FACTOR = 1e-100
+AHEAD = 2  # rows whose lines of a table are fetched before they are needed
+LEAST_FETCHED = 2**16  # numbers of a table that does not fit in the fastest caches
 RECOUNT = 65_536  # rows after which the squared norm is recomputed, so that rounding does not accumulate
 
 
@@ -65,6 +68,32 @@ def scores(w: Array, indices: Indices, data: Array, first: int, last: int, z: Ar
         for k in range(z.size):
             z[k] += x * w[indices[i], k]
     return square
+
+
+@inlined_kernel
+def score(table: Array, indices: Indices, data: Array, first: int, last: int) -> tuple[float, float]:
+    """`scores` for one score per row: w.x and |x|^2."""
+    square, z = 0.0, 0.0
+    for i in range(first, last):
+        x = data[i]
+        square += x * x
+        z += x * table[indices[i], WEIGHTS, 0]
+    return z, square
+
+
+@kernel
+def rows_ahead(table: Array) -> int:
+    """How many rows ahead the lines of a table are fetched; 0 if it is small, so that this would only cost time."""
+    return AHEAD if table.size >= LEAST_FETCHED else 0
+
+
+@inlined_kernel
+def fetch(table: Array, indptr: NDArray[np.int64], indices: Indices, t: int, ahead: int) -> None:
+    """At row t, fetch the lines that row t + `ahead` needs (at the first row, those of all rows before it too)."""
+    if ahead > 0:
+        start = indptr[min(t + ahead if t > 0 else 1, indptr.size - 1)]
+        for i in range(start, indptr[min(t + ahead + 1, indptr.size - 1)]):
+            prefetch(table, indices[i])
 
 
 @kernel
@@ -204,12 +233,24 @@ def descend(w: Array, size: Array, indices: Indices, data: Array, row: Row, z: A
 @kernel
 def recount(w: Array, size: Array, tally: Array, radius: float) -> None:
     """Every `RECOUNT` rows, independently of the blocks: recompute the squared norm from the weights."""
-    if tally[ROWS] % RECOUNT == 0.0:
+    if int(tally[ROWS]) % RECOUNT == 0:
         total = 0.0
         for j in range(w.shape[0]):
             for k in range(w.shape[1]):
                 total += w[j, k] * w[j, k]
         size[SQUARE] = min(total * size[FACTOR] * size[FACTOR], radius * radius)
+
+
+@kernel
+def forecast_table(state: Any, rows: Entries, constants: Any, out: Array) -> None:
+    """The forecasts of a learner whose weights are in its table."""
+    forecast_block(state.table, 1.0, rows, out)
+
+
+@kernel
+def forecast_scaled(state: Any, rows: Entries, constants: Any, out: Array) -> None:
+    """The forecasts of a learner whose weights are those in its table times a common factor."""
+    forecast_block(state.table, state.size[FACTOR], rows, out)
 
 
 @kernel

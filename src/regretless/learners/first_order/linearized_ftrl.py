@@ -10,6 +10,7 @@ import numpy as np
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
 from regretless.core.jit import kernel
+from regretless.core.one_row import RowKernels
 from regretless.core.rows import Entries
 from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
@@ -21,6 +22,7 @@ from regretless.learners.first_order.linear import (
     LARGEST,
     WEIGHTS,
     count,
+    forecast_table,
     loss_and_slope,
     product,
     publish,
@@ -189,6 +191,9 @@ class LinearizedFTRL(LinearLearner):
             l1=c.l1,
             l2=c.l2,
         )
+
+    def _row_kernels(self) -> RowKernels | None:
+        return self._rows_by(run, forecast_table)
 
     def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
         run(self.state_, rows, Y, weight, self._constants, out)

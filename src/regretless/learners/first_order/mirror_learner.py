@@ -13,6 +13,7 @@ from numba import types
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
 from regretless.core.jit import chosen_by_type, kernel
+from regretless.core.one_row import RowKernels
 from regretless.core.rows import Entries
 from regretless.core.tally import ROWS
 from regretless.core.types import Array
@@ -27,6 +28,7 @@ from regretless.learners.first_order.linear import (
     LARGEST,
     SQUARES,
     count,
+    forecast_block,
     loss_and_slope,
     move,
     product,
@@ -351,6 +353,9 @@ class MirrorLearner(LinearLearner):
         norm = min(norm, float(sizes[n]))
         return bounds.growing_balls(steps=rates, radii=sizes[:n], comparator_norm=norm, gradient_bound=L)
 
+    def _row_kernels(self) -> RowKernels | None:
+        return self._rows_by(run, forecast_rows)
+
     def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
         if type(self._constants.number) is Table or type(self._constants.size) is Sizes:
             self._look_ahead(int(self.state_.tally[ROWS]) + int(np.count_nonzero(weight)))
@@ -488,3 +493,10 @@ def run(state: MirrorState, rows: Entries, Y: Array, weight: Array, constants: M
             for j in range(M):
                 for k in range(r):
                     average[j, k] += share * (theta[j, k] - average[j, k])
+
+
+@kernel
+def forecast_rows(state: MirrorState, rows: Entries, constants: MirrorConstants, out: Array) -> None:
+    """The forecasts of a block of rows."""
+    weights = state.average if constants.averaging else state.theta
+    forecast_block(weights.reshape((weights.shape[0], 1, weights.shape[1])), 1.0, rows, out)

@@ -12,6 +12,7 @@ from regretless.core import validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.jit import kernel
 from regretless.core.learner import ONE
+from regretless.core.one_row import RowKernels
 from regretless.core.rows import Entries, parts
 from regretless.core.setting import Setting
 from regretless.core.tally import LOSS, WIDEST, require_unit_weights
@@ -21,6 +22,7 @@ from regretless.learners.first_order.linear import (
     FIRST_ORDER_TALLIES,
     WEIGHTS,
     count,
+    forecast_table,
     loss_and_slope,
     move,
     product,
@@ -157,6 +159,9 @@ class Perceptron(LinearLearner):
             hinge = math.fsum(total_loss(u, part, Y[some], code) for some, part in parts(rows))
         return bounds.perceptron(comparator_norm=float(np.linalg.norm(u)), feature_bound=self._reach, hinge_loss=hinge)
 
+    def _row_kernels(self) -> RowKernels | None:
+        return self._rows_by(run_rows, forecast_table)
+
     def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
         run(self.state_, rows, Y, weight, out)
 
@@ -199,6 +204,12 @@ def run(state: PerceptronState, rows: Entries, Y: Array, weight: Array, out: Arr
         wrong = mistake(z, Y[t], s)
         count(tally, weight[t], wrong, 0.0, square, weight[t] * math.sqrt(product(s, s) * square))
         move(w, indices, data, first, last, -weight[t], s)
+
+
+@kernel
+def run_rows(state: PerceptronState, rows: Entries, Y: Array, weight: Array, constants: Any, out: Array) -> None:
+    """`run`, which needs no constants."""
+    run(state, rows, Y, weight, out)
 
 
 @kernel

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import validate
 from regretless.core.jit import kernel
+from regretless.core.one_row import RowKernels
 from regretless.core.rows import Entries
 from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS
@@ -33,6 +34,7 @@ from regretless.learners.first_order.linear import (
     check_size,
     count,
     descend,
+    forecast_scaled,
     loss_and_slope,
     product,
     publish,
@@ -191,6 +193,9 @@ class StronglyConvexOGD(LinearLearner):
         n = self._rounds(n)
         G = float(self.state_.tally[LARGEST])
         return bounds.strongly_convex(n, sigma=self._constants.curvature, gradient_bound=G)
+
+    def _row_kernels(self) -> RowKernels | None:
+        return self._rows_by(run, forecast_scaled)
 
     def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
         run(self.state_, rows, Y, weight, self._constants, out)

@@ -38,8 +38,6 @@ def run(table: Array, slope: Array, rates: Rates, X: Array, Y: Array, weight: Ar
     _, C, d = table.shape
     w, squares, gradients = table[WEIGHTS], table[SQUARES], table[GRADIENTS]
     double = 2.0 if K == 2 else 1.0
-    rate = np.full(d, double * rates.eta)
-    rate[d - 1 :] = double * rates.last
     p = np.empty(K)
     for t in range(X.shape[0]):
         forecast_row(w, X, t, out)
@@ -50,7 +48,8 @@ def run(table: Array, slope: Array, rates: Rates, X: Array, Y: Array, weight: Ar
             pull = weight[t] * (p[1] - Y[t, 1] if K == 2 else p[k] - Y[t, k])
             slope[0] += pull * (out[t, 1] - out[t, 0] if K == 2 else out[t, k])
             for j in range(d):
+                rate = double * (rates.eta if j < d - 1 else rates.last)
                 g = pull * X[t, j]
                 squares[k, j] += g * g
                 gradients[k, j] += g
-                w[k, j] -= rate[j] * g / math.sqrt(max(squares[k, j], 1e-300))
+                w[k, j] -= rate * g / math.sqrt(max(squares[k, j], 1e-300))

@@ -20,9 +20,9 @@ from sklearn.utils.validation import validate_data
 from regretless.core.calendar import calendar_features, is_date
 from regretless.core.errors import BadRow
 from regretless.core.inputs import as_block, as_floats, has_names, in_rows, is_missing, plain_list, readable_rows
-from regretless.core.learner import FLOAT, is_plain_row
+from regretless.core.learner import is_plain_row
 from regretless.core.state_checks import require
-from regretless.core.types import Array
+from regretless.core.types import FLOAT, Array
 from regretless.core.validate import largest_square, writable
 from regretless.learners.logistic.block_encoding import Block, encode_dictionaries, encode_numbers, encode_table
 from regretless.learners.logistic.matrices import check_matrix
@@ -109,12 +109,15 @@ class Encoder:
     max_categories: int
     names: tuple[Any, ...] | None = field(init=False, repr=False)  # of all input columns
     name_set: frozenset[Any] = field(init=False, repr=False)
+    keeps_arrays: bool = field(init=False, repr=False)  # whether a row without names and missing values stays as it is
     extent: ClassVar[int] = 0  # an encoder never changes
 
     def __post_init__(self) -> None:
         names = None if self.first_names is None else self.first_names + self.schema.new_names
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "name_set", frozenset(names or ()))
+        keeps = names is None and self.schema.is_numeric and not self.schema.levels
+        object.__setattr__(self, "keeps_arrays", keeps)
 
     @classmethod
     def start(cls, estimator: Any, settings: Settings, kind: str = NUMBER) -> Self:
@@ -196,7 +199,11 @@ class Encoder:
         None means that the row may add something or is bad: `encode` deals with it.
         """
         if type(x) is dict:
-            return None if (row := self._known_values(x)) is None else row[None]
+            if (row := self.known_values(x)) is None:
+                return None
+            lacks = len(x) < len(self.name_set) or None in x.values()
+            there = row[row == row] if lacks else row
+            return row[None] if largest_square(there[None]) <= LARGEST**2 else None
         if self.names is not None or not self.schema.is_numeric:
             return None
         plain: Any = plain_list(x) if type(x) is list else x
@@ -209,29 +216,28 @@ class Encoder:
         block: Array = plain[None]
         return block
 
-    def _known_values(self, x: dict[Any, Any]) -> Array | None:
+    def known_values(self, x: dict[Any, Any]) -> Array | None:
         """The encoded values of a dictionary with numbers and known categories; None if it has anything else.
 
         A value that is None, or a name that it lacks, counts as missing if that has happened in its column before.
+        Numbers may be too large to be learned.
         """
         schema, names = self.schema, self.names
         if schema.has_unknown or names is None:
             return None
         if tuple(x) == names:
-            values = list(x.values())
+            values = [*x.values()]
         elif x.keys() <= self.name_set:
             values = [x.get(name) for name in names]
         else:
             return None
         numbers = values if schema.is_numeric else [values[j] for j in schema.number_columns]
-        lacks = None in values
-        if not {*map(type, numbers)} <= (NUMBERS_OR_NONE if lacks else NUMBERS):
+        types = {*map(type, numbers)}
+        if not types <= NUMBERS_OR_NONE:
             return None
+        lacks = type(None) in types or (numbers is not values and None in values)
         try:
             found = np.array(numbers, dtype=np.float64)  # None becomes NaN
-            there = found[found == found] if lacks else found
-            if not largest_square(there[None]) <= LARGEST**2:
-                return None
             if schema.is_identity and not lacks:
                 return found
             row = np.zeros(schema.width)

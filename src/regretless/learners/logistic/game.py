@@ -7,7 +7,7 @@ call from Python, Numba takes half a microsecond to recognise a NamedTuple, and 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,6 +80,25 @@ def run(
         frequencies_run(s.counts, Ys, ws, logits[M + N + R, : stop - start])
         expanded_run(s, c, Given(X[start:stop], rows, counts), Ys, ws, logits)
         mix(mixture, logits[:, : stop - start], Ys, ws, sizes, c.shares, reserves, out[start:stop])
+
+
+class RowConstants(NamedTuple):
+    """The constants of the kernels for one row."""
+
+    constants: tuple[Any, ...]
+    reserves: bool
+
+
+@kernel
+def run_row(state: tuple[Any, ...], X: Array, Y: Array, weight: Array, constants: RowConstants, out: Array) -> None:
+    """`run` in the form that core/one_row.py calls."""
+    run(state, X, Y, weight, constants.constants, constants.reserves, out)
+
+
+@kernel
+def forecast_row(state: tuple[Any, ...], X: Array, constants: RowConstants, out: Array) -> None:
+    """`forecast` in the form that core/one_row.py calls."""
+    forecast(state, X, constants.constants, out)
 
 
 @kernel

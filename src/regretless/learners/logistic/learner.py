@@ -27,10 +27,11 @@ from regretless.learners.logistic.sparse_rows import SparseEncoder
 class Recent:
     """What one-row calls reuse from earlier ones. It is no part of the learner: copies and files start without it."""
 
-    __slots__ = ("row", "slots")
+    __slots__ = ("dense", "row", "slots")
 
     def __init__(self) -> None:
         self.slots: Slots | None = None
+        self.dense: tuple[Any, list[Any], list[Any], Array] | None = None  # encoder, names, values, encoded
         self.row: tuple[Any, int, list[Any], Any] | None = None  # encoder, its extent, a dictionary's items, encoded
 
     def __reduce__(self) -> tuple[type[Recent], tuple[()]]:

@@ -12,16 +12,20 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from regretless.core import state_checks, validate
+from regretless.core.effects import Effect
 from regretless.core.errors import BadRow, NoBound, TooLarge
 from regretless.core.inputs import as_soft_block
 from regretless.core.interrupts import uninterrupted
 from regretless.core.labels import Labels
 from regretless.core.learner import ONE
+from regretless.core.links import to_probabilities
+from regretless.core.one_row import RowKernels
 from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
-from regretless.core.turns import alone
-from regretless.core.types import Array
+from regretless.core.turns import alone, reads
+from regretless.core.types import FLOAT, Array
 from regretless.learners.logistic import (
+    effects,
     members,
     regret,
     report,
@@ -31,7 +35,7 @@ from regretless.learners.logistic import (
     state,
 )
 from regretless.learners.logistic.encoder import Encoder, as_rows, kind_of_rows, number_of, take_rows
-from regretless.learners.logistic.game import forecast
+from regretless.learners.logistic.game import RowConstants, forecast, forecast_row, run_row
 from regretless.learners.logistic.hashing import Index
 from regretless.learners.logistic.learner import GrowingClassifier, Recent
 from regretless.learners.logistic.members import RADII, Constants
@@ -39,7 +43,7 @@ from regretless.learners.logistic.scaling import LARGEST, rescale
 from regretless.learners.logistic.schema import NUMBER, UNKNOWN
 from regretless.learners.logistic.segments import Part, PartPlay, read
 from regretless.learners.logistic.settings import Settings
-from regretless.learners.logistic.slots import first_labels, require_few
+from regretless.learners.logistic.slots import first_labels, require_few, weights_of_labels
 from regretless.learners.logistic.sparse_game import foresee, play_known, require_room, rescaled_rows
 from regretless.learners.logistic.sparse_members import SparseConstants
 from regretless.learners.logistic.sparse_rows import Names, SparseEncoder, are_wide, is_wide, take_wide_rows
@@ -110,6 +114,9 @@ class OnlineLogisticRegression(GrowingClassifier):
         combines all others; "high" adds random Fourier features and products of columns. With 20 columns and two
         classes a row takes 5 and 18 times as long as with "low". Wide rows have fewer of these members, or none, so
         that a row stays within the effort's budget; sparse rows have none.
+    class_weight : None, or a dictionary from label to weight; labels that it lacks have weight 1. A row counts as many
+        times as its weight in every loss and certificate. The probabilities are then those of the weighted rows: where
+        mistakes have different costs, it is better to keep the probabilities and move the threshold.
 
     Attributes
     ----------
@@ -158,6 +165,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         interaction_bits: int = 18,
         sketch: int = 0,
         effort: str = "medium",
+        class_weight: Any = None,
     ) -> None:
         self.classes = classes
         self.fit_intercept = fit_intercept
@@ -172,6 +180,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         self.interaction_bits = interaction_bits
         self.sketch = sketch
         self.effort = effort
+        self.class_weight = class_weight
 
     @classmethod
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
@@ -305,6 +314,8 @@ class OnlineLogisticRegression(GrowingClassifier):
         if not (isinstance(y, np.ndarray) and y.shape[:1] == (n,)):
             check_consistent_length(np.empty((n, 0)), y)
         weight = validate.weights(sample_weight, n)
+        if self._settings.class_weight is not None:
+            weight = weight * weights_of_labels(y, self._settings.class_weight)
         if first:
             if wide:
                 self._encoder = SparseEncoder.start(self._settings, isinstance(rows, Names), self.n_features_in_)
@@ -352,10 +363,57 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     # ------------------------------------------------------------------ one row
 
+    def _row_kernels(self) -> RowKernels | None:
+        if self._is_sparse or self.classes_.size < 2 or self._settings.class_weight is not None:
+            return None
+        by_class = self._slots.by_class.tolist()
+        return RowKernels(
+            run_row,
+            forecast_row,
+            tuple(self.state_),
+            RowConstants(tuple(self._constants), self._reserves),
+            codes={label: by_class[k] for label, k in self._labels.code.items()},
+            width=self._encoder.width,
+            largest=LARGEST,
+        )
+
+    def _usual_row(self, x: Any) -> Any:
+        encoder = self._encoder
+        if isinstance(encoder, SparseEncoder):
+            return None
+        if type(x) is np.ndarray and x.dtype is FLOAT and x.ndim == 1 and encoder.keeps_arrays:
+            return x if x.flags.carray else x.copy()
+        if type(x) is dict:
+            return self._remembered(x)
+        row = encoder.encode_one(x)
+        return None if row is None else row[0]
+
+    def _remembered(self, x: dict[Any, Any]) -> Array | None:
+        """The encoded values of a dictionary; the row that is learned is usually the one that was forecast last."""
+        encoder, names, values, last = self._encoder, [*x], [*x.values()], self._recent.dense
+        with suppress(TypeError, ValueError):  # a value that cannot be compared, such as an array
+            if last is not None and last[0] is encoder and last[1] == names and last[2] == values:
+                return last[3]
+        row: Array | None = encoder.known_values(x)
+        if row is not None:
+            self._recent.dense = encoder, names, values, row
+        return row
+
+    def _forecast_usual(self, row: Any, as_probabilities: bool) -> Array | None:
+        if self._slots.are_in_order:
+            return super()._forecast_usual(row, as_probabilities)
+        out = super()._forecast_usual(row, False)
+        if out is None:
+            return None
+        out = self._slots.to_classes(out)
+        if as_probabilities:
+            to_probabilities(out)
+        return out
+
     @alone
-    def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
-        """Learn from one row: an array, or a dictionary of names and values."""
-        row = self._encode_one(x) if classes is None and "state_" in self.__dict__ else None
+    def _learn_any(self, x: Any, y: Any, classes: Any) -> None:
+        plain = classes is None and "state_" in self.__dict__ and self._settings.class_weight is None
+        row = self._encode_one(x) if plain else None
         target = None if row is None else self._slots.one_hot(y)
         if target is not None and self._learn_known(row, target):
             return
@@ -392,7 +450,7 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     def _learn_unusual(self, x: Any, y: Any, classes: Any) -> None:
         try:
-            self.partial_fit(as_rows(self, x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes)
+            self._learn_block_of_one(x, y, classes, None)
         except TooLarge:
             raise
         except (BadRow, TypeError, ValueError):
@@ -400,6 +458,10 @@ class OnlineLogisticRegression(GrowingClassifier):
                 raise
             self.bad_rows_ += 1
 
+    def _learn_block_of_one(self, x: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        self.partial_fit(as_rows(self, x), as_soft_block(y) if np.ndim(y) == 1 else [y], classes, sample_weight)
+
+    @reads
     def _forecast_of_one(self, x: Any) -> Array:
         if "state_" not in self.__dict__ and self.classes is not None:  # a loop may forecast before it learns
             return np.zeros((1, Labels.of(None, self.classes).classes.size))
@@ -479,6 +541,36 @@ class OnlineLogisticRegression(GrowingClassifier):
         if self._is_sparse:
             return sparse_members.names(self._settings.sketch)
         return members.names(self._constants.members, self._n_classes)
+
+    @property
+    def coef_(self) -> Array:
+        """The change of the log-odds per unit of each encoded column, at the mean of all columns: (1, d), or (K, d).
+
+        `get_feature_names_out()` has the names of these columns. Members that are not linear have other slopes
+        elsewhere.
+        """
+        self._require_class()
+        return effects.slopes(self)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The names of the encoded columns, such as "country = fr"."""
+        check_is_fitted(self, "state_")
+        return np.array(effects.column_names(self, input_features), dtype=object)
+
+    def effects(self, names: Sequence[Any] | None = None) -> list[Effect]:
+        """How the forecast changes with each encoded column, largest change first.
+
+        A column of numbers moves from one standard deviation below its mean to one above it, a category from absent to
+        present; all others stay at their means. For sparse rows: an entry 1 in an otherwise empty row.
+
+        >>> from regretless import OnlineLogisticRegression
+        >>> rows = [{"amount": float(i % 7), "country": "fr" if i % 2 else "de"} for i in range(100)]
+        >>> shop = OnlineLogisticRegression().fit(rows, [row["amount"] > 3 for row in rows])
+        >>> shop.effects()[0].feature
+        'amount'
+        """
+        self._require_class()
+        return effects.effects(self, names)
 
     def report(self) -> str:
         """A table of rows, classes, log loss, Brier score, calibration error, certificate and leading members."""

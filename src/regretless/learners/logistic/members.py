@@ -208,8 +208,8 @@ def names(members: Members, n_classes: int) -> list[str]:
     for kappa, lam, rho, intercept, rows in members.newton:
         half_life = "" if rho == 1.0 else f", half-life {np.log(0.5) / np.log(rho):.0f} rows"
         free = "" if intercept == lam else f", of the intercept {intercept:g}"
-        found.append(f"Newton, certainty {kappa:g}, prior {lam:g}{free}{half_life}{_on(rows)}")
-    found += [f"AdaGrad, rate {rate:g}{_on(rows)}" for rate, _, rows in members.rates]
+        found.append(f"Newton steps, {_step_and_prior(kappa, lam)}{free}{half_life}{_on(rows)}")
+    found += [f"AdaGrad, learning rate {rate:g}{_on(rows)}" for rate, _, rows in members.rates]
     found.append("label frequencies")
     found += [f"splines, {_pooled(each)}" for each in members.splines]
     found += [f"Fourier features, bandwidth {BASE * 2.0 ** each[3]:g}, {_pooled(each)}" for each in members.fourier]
@@ -218,7 +218,12 @@ def names(members: Members, n_classes: int) -> list[str]:
 
 
 def _pooled(constants: Array) -> str:
-    return f"certainty {constants[0]:g}, prior {constants[1]:g}"
+    return _step_and_prior(constants[0], constants[1])
+
+
+def _step_and_prior(kappa: float, lam: float) -> str:
+    """In the words of gradient descent: the curvature counts kappa times, so that steps are 1/kappa times as long."""
+    return f"learning rate {1.0 / kappa:.3g}, regularization {lam:g}"
 
 
 def _on(rows: float) -> str:

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regretless.core.jit import kernel, summing_kernel
+from regretless.core.jit import inlined_kernel, kernel, summing_kernel
 from regretless.core.links import softmax
 from regretless.core.types import Array
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
@@ -85,26 +85,49 @@ def run(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: 
 @kernel
 def run_margin(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: Array) -> None:
     """`run` for two classes: one matrix, that of the margin."""
-    kappa, lam, rho = step
-    v, u = np.empty(w.size), np.zeros(w.size)
-    four = in_four(P, X.shape[0] if rho == 1.0 else 0)  # `forget` needs all rows in P
+    scratch = np.zeros((2, w.size))
+    v, u = scratch[0], scratch[1]
+    if X.shape[0] == 1:  # it has no update of an earlier row to fold into P
+        m, _ = product_one(P, w, X, 0, v)
+        meet_margin(P, w, step, X, Y, weight, 0, m, v, u, out)
+        flush_one(P, u)
+        return
+    four = in_four(P, X.shape[0] if step.rho == 1.0 else 0)  # `forget` needs all rows in P
     for t in range(X.shape[0]):
-        c = weight[t]
-        # a single row has no update of an earlier one to fold into P: half of the time of a one-row call
-        m, _ = fold_row(P, four, u, w, X, t, v) if X.shape[0] > 1 else product_one(P, w, X, t, v)
-        if rho < 1.0 and c != 0.0:
-            forget(P, v, X, t, rho, 2.0 / lam)
-        q = variance(v, X, t)
-        out[t, 0] = -0.5 * m
-        out[t, 1] = 0.5 * m
-        if c == 0.0:
-            u[:] = 0.0
-            continue
+        m, _ = fold_row(P, four, u, w, X, t, v)
+        meet_margin(P, w, step, X, Y, weight, t, m, v, u, out)
+    end_fold(P, four, u)
+
+
+@inlined_kernel
+def meet_margin(
+    P: Array,
+    w: Array,
+    step: Step,
+    X: Array,
+    Y: Array,
+    weight: Array,
+    t: int,
+    m: float,
+    v: Array,
+    u: Array,
+    out: Array,
+) -> None:
+    """Row t with the margin m and v = P x: forecast, see the label, step; u is the pending update of P."""
+    kappa, lam, rho = step
+    c = weight[t]
+    if rho < 1.0 and c != 0.0:
+        forget(P, v, X, t, rho, 2.0 / lam)
+    q = variance(v, X, t)
+    out[t, 0] = -0.5 * m
+    out[t, 1] = 0.5 * m
+    if c == 0.0:
+        u[:] = 0.0
+    else:
         pulled = m + c * q * (Y[t, 1] - 0.5)
         _, tanh = solve_margin(pulled, tanh_of_half(pulled), 0.5 * c * q)
         p = 0.5 + 0.5 * tanh
         learn(w, v, u, q, c * (Y[t, 1] - p), 0.5 * c * kappa * p * (1.0 - p))
-    end_fold(P, four, u)
 
 
 @summing_kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from regretless.core.scores import N_SCORED, N_WRONG, TOTAL_BRIER
 from regretless.core.tally import LOSS, ROWS
 from regretless.learners.logistic.schema import CATEGORY, MOST_RARE
 from regretless.learners.logistic.sparse_rows import SparseEncoder
+from regretless.theory.domains import RowBall
 
 if TYPE_CHECKING:
     from regretless.learners.logistic.logistic import OnlineLogisticRegression
@@ -45,6 +46,15 @@ def _features(learner: OnlineLogisticRegression) -> str:
     return f"{learner.n_features_in_:,}; columns seen: {encoder.index.n - learner.fit_intercept:,}{pairs}"
 
 
+def _guarantee(per_row: float, domain: Any) -> str:
+    """What the certificate says, in words."""
+    norm = f"of norm at most {domain.radius:g}" + (" per class" if isinstance(domain, RowBall) else "")
+    models = f"linear model with weights {norm}, on the rescaled columns,"
+    if per_row >= 0:
+        return f"no {models} has more than {per_row:.4f} less log loss per row"
+    return f"every {models} has at least {-per_row:.4f} more log loss per row"
+
+
 def describe(learner: OnlineLogisticRegression) -> str:
     """A table of rows, classes, log loss, errors, Brier score, calibration, certificate and the leading members."""
     state = learner.state_
@@ -62,10 +72,7 @@ def describe(learner: OnlineLogisticRegression) -> str:
         ("errors", f"{state.scores[N_WRONG] / scored:.2%}"),
         ("Brier score", f"{state.scores[TOTAL_BRIER] / scored:.4f}"),
         ("calibration error", f"{calibration_error(state.bins):.4f}"),
-        (
-            "regret",
-            f"<= {certificate:.4g} in total, {certificate / rows:.4f} per row, against {learner.competes_with.domain}",
-        ),
+        ("guarantee", _guarantee(certificate / rows, learner.competes_with.domain)),
     ]
     weights, members = learner.weights_, learner.members_
     for i in np.argsort(-weights, kind="stable")[:LEADING]:

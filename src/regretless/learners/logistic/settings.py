@@ -36,6 +36,7 @@ class Settings:
     interaction_bits: int = 18
     sketch: int = 0
     effort: str = "medium"
+    class_weight: Any = None
 
     def __post_init__(self) -> None:
         listed = (("missing", MISSING), ("drift", DRIFT), ("on_bad_row", ON_BAD_ROW), ("effort", EFFORTS))
@@ -52,6 +53,7 @@ class Settings:
             raise ValueError('interactions are learned entry by entry: leave sparse="auto", or set it to True.')
         check_interactions(self.interactions, self.interaction_bits)
         check_sketch(self.sketch, self.sparse)
+        check_class_weight(self.class_weight)
 
     @classmethod
     def of(cls, estimator: Any) -> Self:
@@ -105,3 +107,13 @@ def check_interactions(interactions: Any, bits: Any) -> None:
             f'interactions={interactions!r} is not supported: give None, "pairs", or a list of pairs of different '
             "columns, such as [(0, 3)] or [('site', 'device')]."
         )
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """Refuse anything but None, or a dictionary from label to a positive weight."""
+    if class_weight is None:
+        return
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"class_weight={class_weight!r} is not supported: give None, or a weight for each label.")
+    for label, weight in class_weight.items():
+        validate.positive(f"class_weight[{label!r}]", weight)

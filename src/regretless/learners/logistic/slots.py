@@ -170,3 +170,15 @@ def require_few(n_classes: int, max_classes: int) -> None:
             f"y has {n_classes} classes, more than max_classes={max_classes}. If the labels are right, raise "
             "max_classes; if y holds numbers to forecast, use a regressor. Nothing was learned from this call."
         )
+
+
+def weights_of_labels(y: Any, by_label: dict[Any, float]) -> Array:
+    """The weight of each row by its label; 1 for labels that are not listed."""
+    if as_distributions(y) is not None:
+        raise ValueError("class_weight needs labels, and y has label probabilities: give sample_weight instead.")
+    return np.array([by_label.get(label, 1.0) if _hashable(label) else 1.0 for label in as_labels(y).tolist()])
+
+
+def _hashable(label: Any) -> bool:
+    """Whether a label can be a class; others are refused later."""
+    return getattr(label, "__hash__", None) is not None

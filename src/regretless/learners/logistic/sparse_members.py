@@ -73,11 +73,13 @@ def constants(n_classes: int, intercept: bool, shares: bool) -> SparseConstants:
 
 def names(directions: int) -> list[str]:
     """A title for each member."""
-    first = [f"{'AdaGrad' if keep else 'regularized leader'}, rate {rate:g}" for rate, keep in FIRST_ORDER]
+    first = [f"{'AdaGrad' if keep else 'regularized leader'}, learning rate {rate:g}" for rate, keep in FIRST_ORDER]
     kinds: list[tuple[str, tuple[tuple[float, float], ...]]] = [("Gaussian belief", BELIEFS)]
     if directions:
         kinds.append((f"Gaussian belief with a sketch of rank {directions}", SKETCHED))
-    return first + [f"{kind}, certainty {kappa:g}, variance {v:g}" for kind, pairs in kinds for kappa, v in pairs]
+    return first + [
+        f"{kind}, learning rate {1 / kappa:.3g}, variance {v:g}" for kind, pairs in kinds for kappa, v in pairs
+    ]
 
 
 class Row(NamedTuple):

@@ -169,6 +169,12 @@ class FTRL(RememberingClassifier, ScoringLearner):
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
         return n_features * (n_classes if n_classes > 2 else 1)
 
+    @property
+    def coef_(self) -> Array:
+        """The weights that forecast: (1, d) for two classes or regression, else (K, d)."""
+        check_is_fitted(self, "state_")
+        return np.atleast_2d(self.state_.w).copy()
+
     def _check_state(self) -> None:
         super()._check_state()
         state_checks.weights("w", self.state_.w, min(self._largest))

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from threading import get_ident
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy import ndarray
 
 from regretless.core import validate
 from regretless.core.jit import inlined_kernel, kernel
-from regretless.core.learner import FLOAT
-from regretless.core.links import softmax_of_two
+from regretless.core.one_row import RowKernels
 from regretless.core.setting import Setting
 from regretless.core.tally import record
-from regretless.core.turns import WRITER, takes_its_turn, turn_of
 from regretless.core.types import Array
 from regretless.learners.second_order import descent, panels
 from regretless.learners.second_order.algebra import dot
-from regretless.learners.second_order.curvature import kappa, kappa_of
+from regretless.learners.second_order.curvature import kappa_of
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
 from regretless.learners.second_order.learner import SurrogateClassifier
 from regretless.learners.second_order.panels import coefficients, look_at_one
@@ -89,6 +85,8 @@ class AIOLI(SurrogateClassifier):
         rejected.
     precision : "double", or "single" to store P in float32, which halves most of the memory and memory traffic.
         Forecasts then agree to about 1e-6, and there is no certificate after a few hundred rows (docs/rounding.md).
+    device : None, or a device of PyTorch, such as "cuda": the matrix is there, and its products, while a block of rows
+        is learned or forecast (docs/gpu.md). It pays from about 1000 rows of the matrix on, (K-1) d.
     solver : "exact" solves the scalar equation; "descent" is the paper's Algorithm 2, gradient descent from 0, which
         takes :math:`R^2/\lambda` times a logarithm of n steps (Theorem 4; `regretless.bounds.aioli_descent`), for
         comparison. It needs virtual_weight=1.
@@ -134,6 +132,7 @@ class AIOLI(SurrogateClassifier):
         precision: str = "double",
         solver: str = "exact",
         steps: int | None = None,
+        device: str | None = None,
     ) -> None:
         self.radius = radius
         self.regularization = regularization
@@ -143,6 +142,7 @@ class AIOLI(SurrogateClassifier):
         self.precision = precision
         self.solver = solver
         self.steps = steps
+        self.device = device
 
     @classmethod
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
@@ -180,75 +180,24 @@ class AIOLI(SurrogateClassifier):
         declared, largest = super()._limits()
         return declared, min(largest, descent.largest_row(self._constants))
 
-    _learned = ("_numbers",)
-
-    def _begin(self, n_features: int) -> None:
-        super()._begin(n_features)
-        self._renumber()
-
-    def _renumber(self) -> None:
-        exact = isinstance(self._constants, AIOLIConstants)
-        # no row is smaller than -1: solver="descent" uses the general methods for every row
-        self._numbers = np.array([*self._constants[: VIRTUAL + 1], min(self._largest) ** 2 if exact else -1.0])
-
     def _pull_by(self, factor: float) -> None:
         super()._pull_by(factor if isinstance(self._constants, AIOLIConstants) else 1.0)  # Algorithm 2 has weight 1
-        self._renumber()
 
-    # The cost of one row is mostly that of Python. A plain row (`is_plain_row`, written out) is learned and forecast by
-    # one compiled call; all other rows, and rows with errors, use the general methods, which raise the errors. So do
-    # calls that must wait for another thread: the code below is `turns.learns` and `turns.reads`, written out for a
-    # learner that no other thread uses. A compiled call is not interrupted by Ctrl-C, so nothing has to be undone.
-    # At d = 20 both methods are about five times as fast as the general ones.
-
-    @takes_its_turn
-    def learn_one(self, x: Any, y: Any, classes: Any = None) -> None:
-        """Learn from one row. The first call needs `classes`, unless a block has been learned before."""
-        state: Any = self.__dict__.get("state_")
-        if classes is None and state and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:
-            P, w, tally = state
-            me, turn = get_ident(), turn_of(self)
-            writer = turn.writer
-            if not writer and not turn.waiting:
-                try:
-                    if writer.setdefault(WRITER, me) == me and not turn.readers:
-                        if learn_row(P, w, tally, x, self._labels.code[y], self._numbers):
-                            return
-                except (KeyError, TypeError):  # an unknown label, or label probabilities
-                    pass
-                finally:
-                    if writer and writer[WRITER] == me:
-                        del writer[WRITER]
-        super().learn_one(x, y, classes)
-
-    @takes_its_turn
-    def predict_proba_one(self, x: Any) -> Array:
-        """Probabilities (2,) of one row."""
-        state: Any = self.__dict__.get("state_")
-        if state and type(x) is ndarray and x.dtype is FLOAT and x.ndim == 1 and x.flags.carray:
-            out = np.empty(2)
-            (P, w, tally), me, turn = state, get_ident(), turn_of(self)
-            readers = turn.readers
-            try:
-                readers.append(me)
-                if not turn.writer and forecast_row(P, w, tally, x, self._numbers, out):
-                    return out
-            finally:
-                readers.remove(me)
-        return super().predict_proba_one(x)
+    def _row_kernels(self) -> RowKernels | None:
+        return self._by_kernels(run, forecast_block) if isinstance(self._constants, AIOLIConstants) else None
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         c = self._constants
         if isinstance(c, descent.DescentConstants):
             descent.run(self.state_, X, Y, weight, c, out)
         else:
-            panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, c, out)
+            self._play_panels(panels.Kernels(run, run_panel), X, Y, weight, c, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
         c = self._constants
         if isinstance(c, descent.DescentConstants):
             descent.forecast_block(self.state_, X, c, out)
-        else:
+        elif not self._foresee_panels(panels.Kernels(run, run_panel), X, np.zeros_like(out), c, out):
             forecast_block(self.state_, X, c, out)
 
 
@@ -296,11 +245,45 @@ def move(w: Array, v: Array, u: Array, q: float, c: float, step: float) -> None:
 def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> None:
     """Play a block: forecast, see the label, compute the loss, update."""
     P, _, tally = state
+    if X.shape[0] == 1 and weight[0] == 1.0 and run_one(state, X, Y, constants, out):
+        return
     done = run_rows(state, X, Y, weight, constants, out) if tally[ROOT] == 0.0 else 0
     if done < X.shape[0]:
         if tally[ROOT] == 0.0:
             begin_root(P, tally)
         run_by_root(state, X[done:], Y[done:], weight[done:], constants, out[done:])
+
+
+@kernel
+def run_one(state: SurrogateState, X: Array, Y: Array, constants: AIOLIConstants, out: Array) -> bool:
+    """`run` for one row of weight 1: without the loop, in half the time at d = 20.
+
+    Returns False, without any change, if P has too few digits for the row.
+    """
+    P, w, tally = state
+    if tally[ROOT] != 0.0:
+        return False
+    scratch = np.empty((2, w.size))
+    v, u = scratch[0], scratch[1]
+    m, square = product_one(P, w, X, 0, v)
+    q = look_one(v, X, 0)
+    margin, T = forecast(m, q, constants.virtual_weight)
+    size = math.sqrt(square)
+    y = Y[0, 1]
+    kap = kappa_of(constants, size, 0.5, 2)
+    c, step, growth, terms = lengths(q, constants.virtual_weight, T, y, kap, 1.0)
+    mass = tally[MASS] + c * square * (1.0 / constants.regularization)
+    if mass > most_mass(P):
+        return False
+    out[0, 0] = -0.5 * margin
+    out[0, 1] = 0.5 * margin
+    move(w, v, u, q, c, step)
+    record(tally, 1.0, log_loss(margin, T, y), growth, size)
+    tally[MASS] = mass
+    tally[SHIFT] = at_most(tally[SHIFT] + step * step * q)
+    tally[ENERGY] = at_most(tally[ENERGY] + (LOG_2 + abs(m) + terms))
+    flush_one(P, u)
+    return True
 
 
 @kernel
@@ -312,8 +295,7 @@ def run_rows(state: SurrogateState, X: Array, Y: Array, weight: Array, constants
     all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
     four, done = in_four(P, X.shape[0]), X.shape[0]
     for t in range(X.shape[0]):
-        # a single row has no update of an earlier one to fold into P
-        m, square = fold_row(P, four, u, w, X, t, v) if X.shape[0] > 1 else product_one(P, w, X, t, v)
+        m, square = fold_row(P, four, u, w, X, t, v)
         tanh = tanh_of_half(m)  # here, so that the processor computes it while it waits for v
         q = look_one(v, X, t)
         margin, T = solve_margin(m, tanh, 0.5 * a * q)
@@ -372,7 +354,7 @@ def run_by_root(
 def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> int:
     """Play a panel in coefficients of its rows; returns the number of rows for which P has enough digits.
 
-    The loop is repeated here, in `run_by_root` and, for one row, in `learn_row`: a shared function of all these arrays,
+    The loop is repeated here, in `run_by_root` and, for one row, in `run_one`: a shared function of all these arrays,
     inlined or called, makes `run_rows` a quarter slower at d = 20.
     """
     a, lam = constants.virtual_weight, constants.regularization
@@ -411,54 +393,3 @@ def forecast_block(state: SurrogateState, X: Array, constants: AIOLIConstants, o
         margin, _ = forecast(m, q, constants.virtual_weight)
         out[t, 0] = -0.5 * margin
         out[t, 1] = 0.5 * margin
-
-
-# Functions for one row, called from Python. Each argument of a call costs about 80 ns, so `numbers` has the learner's
-# constants and the largest |x|^2 in one array, and workspaces are allocated here.
-RADIUS, LAM, CODE, NUMBER, BOUND, VIRTUAL, LARGEST = range(7)
-
-
-@kernel
-def learn_row(P: Array, w: Array, tally: Array, x: Array, y: int, numbers: Array) -> bool:
-    """`run` for one row with label y.
-
-    Returns False, without any change, if the row has a wrong length, is not finite or too large, or if P has too few
-    digits for it.
-    """
-    if x.size != w.size or tally[ROOT] != 0.0:
-        return False
-    lam, radius, feature_bound, a = numbers[LAM], numbers[RADIUS], numbers[BOUND], numbers[VIRTUAL]
-    v, u = np.empty(w.size), np.empty(w.size)
-    X = x.reshape(1, x.size)
-    m, square = product_one(P, w, X, 0, v)
-    if not square <= numbers[LARGEST]:
-        return False
-    q = look_one(v, X, 0)
-    margin, T = forecast(m, q, a)
-    size = math.sqrt(square)
-    kap = kappa(int(numbers[CODE]), numbers[NUMBER], 0.5 * radius * (feature_bound if feature_bound > 0.0 else size), 2)
-    c, step, growth, terms = lengths(q, a, T, float(y), kap, 1.0)
-    mass = tally[MASS] + c * square * (1.0 / lam)
-    if mass > most_mass(P):
-        return False
-    move(w, v, u, q, c, step)
-    record(tally, 1.0, log_loss(margin, T, float(y)), growth, size)
-    tally[MASS] = mass
-    tally[SHIFT] = at_most(tally[SHIFT] + step * step * q)
-    tally[ENERGY] = at_most(tally[ENERGY] + (LOG_2 + abs(m) + terms))
-    flush_one(P, u)
-    return True
-
-
-@kernel
-def forecast_row(P: Array, w: Array, tally: Array, x: Array, numbers: Array, out: Array) -> bool:
-    """The probabilities of a row; returns False if it has a wrong length, is not finite or too large."""
-    if x.size != w.size:
-        return False
-    v = np.empty(w.size)
-    X = x.reshape(1, x.size)
-    m, square = product_one(P, w, X, 0, v)
-    q = look_one(v, X, 0) if tally[ROOT] == 0.0 else dot(v, v)
-    margin, _ = forecast(m, q, numbers[VIRTUAL])
-    out[0], out[1] = softmax_of_two(-0.5 * margin, 0.5 * margin)
-    return square <= numbers[LARGEST]

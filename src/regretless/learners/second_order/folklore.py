@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
+import numpy as np
+
+from regretless.core.one_row import RowKernels
 from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
@@ -39,6 +42,8 @@ class FOLKLORE(SurrogateClassifier):
     feature_bound : R. None means each row's own norm. A row with a larger norm than a given R is rejected.
     precision : "double", or "single" to store P in float32, which halves most of the memory and memory traffic.
         Forecasts then agree to about 1e-6, and there is no certificate after a few hundred rows (docs/rounding.md).
+    device : None, or a device of PyTorch, such as "cuda": the matrix is there, and its products, while a block of rows
+        is learned or forecast (docs/gpu.md). It pays from about 1000 rows of the matrix on, (K-1) d.
 
     Attributes
     ----------
@@ -71,12 +76,14 @@ class FOLKLORE(SurrogateClassifier):
         curvature: str | float = "sharp",
         feature_bound: float | None = None,
         precision: str = "double",
+        device: str | None = None,
     ) -> None:
         self.radius = radius
         self.regularization = regularization
         self.curvature = curvature
         self.feature_bound = feature_bound
         self.precision = precision
+        self.device = device
 
     @classmethod
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
@@ -98,8 +105,13 @@ class FOLKLORE(SurrogateClassifier):
         shared = self._shared_constants(n_classes)
         return MulticlassConstants(*shared, H=helmert(n_classes), sampling=None, pull=self._pull)
 
+    def _row_kernels(self) -> RowKernels:
+        return self._by_kernels(run, forecast_block)
+
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, self._constants, out)
+        self._play_panels(panels.Kernels(run, run_panel), X, Y, weight, self._constants, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        forecast_block(self.state_, X, self._constants, out)
+        kernels, none = panels.Kernels(run, run_panel), np.zeros_like(out)
+        if not self._foresee_panels(kernels, X, none, self._constants, out):
+            forecast_block(self.state_, X, self._constants, out)

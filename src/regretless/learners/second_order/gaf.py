@@ -9,6 +9,7 @@ import numpy as np
 
 from regretless.core import validate
 from regretless.core.errors import NoBound
+from regretless.core.one_row import RowKernels
 from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
@@ -129,6 +130,8 @@ class GAF(Sampled):
     feature_bound : R. None means each row's own norm. A row with a larger norm than a given R is rejected.
     precision : "double", or "single" to store P in float32, which halves most of the memory and memory traffic.
         Forecasts then agree to about 1e-6, and there is no certificate after a few hundred rows (docs/rounding.md).
+    device : None, or a device of PyTorch, such as "cuda": the matrix is there, and its products, while a block of rows
+        is learned or forecast (docs/gpu.md). It pays from about 1000 rows of the matrix on, (K-1) d.
 
     Attributes
     ----------
@@ -166,6 +169,7 @@ class GAF(Sampled):
         random_state: int = 0,
         feature_bound: float | None = None,
         precision: str = "double",
+        device: str | None = None,
     ) -> None:
         self.radius = radius
         self.regularization = regularization
@@ -177,6 +181,7 @@ class GAF(Sampled):
         self.random_state = random_state
         self.feature_bound = feature_bound
         self.precision = precision
+        self.device = device
 
     @classmethod
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
@@ -198,11 +203,19 @@ class GAF(Sampled):
         shared = self._shared_constants(n_classes)
         return MulticlassConstants(*shared, H=helmert(n_classes), sampling=self._sampling(n_classes), pull=1.0)
 
+    def _row_kernels(self) -> RowKernels | None:
+        sampling = self._constants.sampling
+        if sampling is None or sampling.method == MONTE_CARLO:  # threads must not share the draws
+            return None
+        return self._by_kernels(run, forecast_block)
+
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, self._own_points(), out)
+        self._play_panels(panels.Kernels(run, run_panel), X, Y, weight, self._own_points(), out)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        forecast_block(self.state_, X, self._own_points(), out)
+        kernels, constants = panels.Kernels(run, run_panel), self._own_points()
+        if not self._foresee_panels(kernels, X, np.zeros_like(out), constants, out):
+            forecast_block(self.state_, X, constants, out)
 
     def _own_points(self) -> MulticlassConstants:
         """The constants with a copy of the points.

@@ -10,14 +10,16 @@ from typing import Any, ClassVar, NamedTuple
 from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
+from regretless.core.effects import from_logits
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.learner import OnlineClassifier
 from regretless.core.tally import EXCESS, ROWS, WIDEST, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.second_order import curvature, panels
+from regretless.learners.second_order.device import PlaysOnDevice
 from regretless.learners.second_order.merging import balance, sum_of
 from regretless.learners.second_order.rounding import allowance, require_digits
-from regretless.learners.second_order.surrogate import SurrogateState, check, start
+from regretless.learners.second_order.surrogate import SurrogateState, check, helmert, start
 
 PRECISIONS = ("double", "single")
 MERGING = {"priors", "pull"}  # what a model file has of merging
@@ -34,7 +36,7 @@ class Constants(NamedTuple):
     feature_bound: float  # 0: each row uses its own norm
 
 
-class SurrogateClassifier(OnlineClassifier):
+class SurrogateClassifier(PlaysOnDevice, OnlineClassifier):
     """A classifier that replaces each loss by a quadratic below it (AIOLI, FOLKLORE, GAF)."""
 
     radius: float
@@ -87,6 +89,16 @@ class SurrogateClassifier(OnlineClassifier):
 
     def _start(self, n_features: int, n_classes: int) -> SurrogateState:
         return start((n_classes - 1) * n_features, self._constants.regularization, self.precision == "single")
+
+    @property
+    def coef_(self) -> Array:
+        """The weights of the leader: (1, d) of the log-odds for two classes, else (K, d).
+
+        A forecast is near x . coef_, and closer to equal probabilities where few rows like x were learned.
+        """
+        check_is_fitted(self, "state_")
+        W = self.state_.w.reshape(self._n_classes - 1, -1)
+        return W.copy() if self.binary_only else from_logits(helmert(self._n_classes) @ W)
 
     @property
     def least_rows(self) -> int:

@@ -9,11 +9,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
+from regretless.core.effects import from_logits
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.interrupts import listen, uninterrupted
 from regretless.core.jit import kernel
 from regretless.core.learner import OnlineClassifier
 from regretless.core.links import softmax
+from regretless.core.one_row import RowKernels
+from regretless.core.products import multiply, one_thread_per_product
 from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
@@ -231,6 +234,9 @@ class ONS(OnlineClassifier):
         """See `OnlineLearner`."""
         return panels.least_rows(self.state_.w.size)
 
+    def _row_kernels(self) -> RowKernels:
+        return self._by_kernels(run, forecast_rows)
+
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         by_panels = panels.pays(self.state_.w.size, X.shape[0]) and not self.state_.tally[ROOT]
         play = run_in_panels if by_panels else run
@@ -238,6 +244,12 @@ class ONS(OnlineClassifier):
 
     def _forecast(self, X: Array, out: Array) -> None:
         self._forecast_by(self.state_.w, X, out)
+
+    @property
+    def coef_(self) -> Array:
+        """The weights that forecast: (1, d) of the log-odds for two classes, else (K, d)."""
+        check_is_fitted(self, "state_")
+        return from_logits(self._constants.H @ self.state_.w.reshape(self._constants.H.shape[1], -1))
 
     def _iterate(self) -> Array | None:
         return self.state_.w
@@ -398,19 +410,26 @@ def run_in_panels(state: ONSState, X: Array, Y: Array, weight: Array, constants:
         if tally[ROOT]:
             run(state, x, y, c, constants, z)
             continue
-        V0 = panels.look_ahead(P, x, r)
-        panel = panels.begin(V0, P, w, x, False)
-        flat = np.ascontiguousarray(V0.swapaxes(0, 1)).reshape(r * len(x), -1)
-        leading = LeaderPanel(x @ leader.reshape(r, -1).T, np.zeros(r * len(x)), flat @ flat.T, flat @ w, float(w @ w))
-        with uninterrupted():
-            done = run_panel(panel, leading, tally, y, c, constants, z)
-            leader += panels.combination(leading.steps, V0)
-            panels.finish(P, w, V0, panel, False)
-            panels.mirror(P)
-            if w @ w > radius * radius:
-                project(P, w, radius)
-            if done < len(x):
-                run(state, x[done:], y[done:], c[done:], constants, z[done:])
+        with one_thread_per_product():
+            V0 = panels.look_ahead(P, x, r)
+            panel = panels.begin(V0, P, w, x, False)
+            flat = np.ascontiguousarray(V0.swapaxes(0, 1)).reshape(r * len(x), -1)
+            leading = LeaderPanel(
+                m0=multiply(x, leader.reshape(r, -1).T),
+                steps=np.zeros(r * len(x)),
+                VV=multiply(flat, flat.T),
+                Vw=multiply(flat, w[:, None])[:, 0],
+                square=dot(w, w),
+            )
+            with uninterrupted():
+                done = run_panel(panel, leading, tally, y, c, constants, z)
+                leader += panels.combination(leading.steps, V0)
+                panels.finish(P, w, V0, panel, False)
+                panels.mirror(P)
+                if dot(w, w) > radius * radius:
+                    project(P, w, radius)
+                if done < len(x):
+                    run(state, x[done:], y[done:], c[done:], constants, z[done:])
         listen()
 
 
@@ -485,3 +504,9 @@ def forecast_block(w: Array, X: Array, H: Array, out: Array) -> None:
     """The forecasts of a block of rows."""
     for t in range(X.shape[0]):
         forecast(w, X[t], H, out[t])
+
+
+@kernel
+def forecast_rows(state: ONSState, X: Array, constants: ONSConstants, out: Array) -> None:
+    """The forecasts of the present weights."""
+    forecast_block(state.w, X, constants.H, out)

@@ -25,10 +25,18 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import blas
+from scipy.linalg import eigh
 
 from regretless.core.interrupts import listen, uninterrupted
 from regretless.core.jit import kernel
+from regretless.core.products import (
+    multiply,
+    multiply_symmetric,
+    one_thread_per_product,
+    pieces,
+    share,
+    subtract_square,
+)
 from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import Work, dot
@@ -54,6 +62,9 @@ LEAST_ROWS = 32
 RANK, RANK_OF_GROUPS, RANK_OF_LARGE, LARGE = 64, 96, 128, 500
 TILE = 32
 MOST_GROWTH = 1e6
+# Products are divided among threads by columns of P, and those with few columns by rows. Narrower pieces of P cost more
+# in total (at 192 columns about 5 %), but more threads can share them.
+COLUMNS_PER_THREAD, ROWS_PER_THREAD = 192, 48
 
 
 class Panel(NamedTuple):
@@ -101,24 +112,31 @@ def play(kernels: Kernels, state: Any, X: Array, Y: Array, weight: Array, consta
     r = w.size // X.shape[1]
     try:
         for rows in cuts(X.shape[0], w.size, r):
-            x, root = X[rows], bool(tally[ROOT])
-            V0 = look_ahead_by_root(P, x, r) if root else look_ahead(P, x, r)
-            panel = begin(V0, P, w, x, root)
-            with uninterrupted():
-                before = tally[ROWS]
-                done = kernels.run_panel(panel, tally, Y[rows], weight[rows], constants, out[rows])
-                finish(P, w, V0, panel, root)
-                if root and int(before).bit_length() < int(tally[ROWS]).bit_length():  # see `rounding.watch`
-                    tally[SPREAD] = at_most(tally[SPREAD] + tally[ROWS] * w.size * inflation(P))
-                if not root and (r > 1 or done < len(x)):
-                    mirror(P)
-                if done < len(x):
-                    rest = slice(rows.start + done, rows.stop)
-                    kernels.run(state, X[rest], Y[rest], weight[rest], constants, out[rest])
+            with one_thread_per_product():
+                _play_panel(kernels, state, (X, Y, weight, out), rows, constants)
             listen()
     finally:
         if not tally[ROOT]:
             mirror(P)  # for r = 1 once per block: until then only the upper triangle is updated and read
+
+
+def _play_panel(kernels: Kernels, state: Any, block: tuple[Array, ...], rows: slice, constants: NamedTuple) -> None:
+    """Play a panel; if P has too few digits for some of its rows, these row by row."""
+    P, w, tally = state
+    x, Y, weight, out = (array[rows] for array in block)
+    r, root = w.size // x.shape[1], bool(tally[ROOT])
+    V0 = look_ahead_by_root(P, x, r) if root else look_ahead(P, x, r)
+    panel = begin(V0, P, w, x, root)
+    with uninterrupted():
+        before = tally[ROWS]
+        done = kernels.run_panel(panel, tally, Y, weight, constants, out)
+        finish(P, w, V0, panel, root)
+        if root and int(before).bit_length() < int(tally[ROWS]).bit_length():  # see `rounding.watch`
+            tally[SPREAD] = at_most(tally[SPREAD] + tally[ROWS] * w.size * inflation(P))
+        if not root and (r > 1 or done < len(x)):
+            mirror(P)
+        if done < len(x):
+            kernels.run(state, x[done:], Y[done:], weight[done:], constants, out[done:])
 
 
 def cuts(n_rows: int, size: int, r: int) -> Iterator[slice]:
@@ -128,21 +146,39 @@ def cuts(n_rows: int, size: int, r: int) -> Iterator[slice]:
         yield slice(first, min(first + b, n_rows))
 
 
+def columns_of(size: int) -> list[slice]:
+    """The pieces of P's columns for threads."""
+    return pieces(size, COLUMNS_PER_THREAD if size >= LARGE else size)
+
+
 def look_ahead(P: Array, x: Array, r: int) -> Array:
     """V_0, (r, b, size): the products of P (for r = 1, of its upper triangle) with every row, copy by copy."""
-    if r == 1:
-        product = blas.dsymm if P.dtype == np.float64 else blas.ssymm
-        symmetric: Array = product(1.0, P.T, x.T.astype(P.dtype, copy=False), lower=1).T[None]
-        return symmetric
-    return look_ahead_by_root(P, x, r)
+    if r > 1:
+        return look_ahead_by_root(P, x, r)
+    (b, size), x = x.shape, x.astype(P.dtype, copy=False)
+    V0 = np.empty((1, b, size), dtype=P.dtype)
+
+    def some(columns: slice) -> None:
+        above, below, out = slice(columns.start), slice(columns.stop, None), V0[0, :, columns]
+        multiply_symmetric(x[:, columns], P[columns, columns], out)
+        if columns.start > 0:
+            multiply(x[:, above], P[above, columns], out, keep=1.0)
+        if columns.stop < size:
+            multiply(x[:, below], P[columns, below].T, out, keep=1.0)
+
+    share(some, columns_of(size), 2.0 * b * size * size)
+    return V0
 
 
 def look_ahead_by_root(S: Array, x: Array, r: int) -> Array:
     """F, (r, b, size): the products of every row, copy by copy, with S."""
-    (b, d), size = x.shape, S.shape[0]
+    (b, d), size, x = x.shape, S.shape[0], x.astype(S.dtype, copy=False)
     F = np.empty((r, b, size), dtype=S.dtype)
-    for k in range(r):
-        np.matmul(x.astype(S.dtype, copy=False), S[k * d : (k + 1) * d], out=F[k])
+
+    def some(k: int) -> None:
+        multiply(x, S[k * d : (k + 1) * d], F[k])
+
+    share(some, range(r), 2.0 * b * size * size)
     return F
 
 
@@ -151,15 +187,19 @@ def begin(V0: Array, P: Array, w: Array, x: Array, root: bool) -> Panel:
     r, b, _ = V0.shape
     d, rank = x.shape[1], r * b
     flat = V0.reshape(rank, -1).astype(np.float64, copy=False)
-    G = np.empty((r, b, r, b))
-    for l in range(r):
+    G = np.empty((r, rank, b))
+
+    def some(part: tuple[int, slice]) -> None:
+        l, rows = part
         others = flat[l * b : (l + 1) * b].T if root else x.T
-        G[:, :, l, :] = ((flat if root else flat[:, l * d : (l + 1) * d]) @ others).reshape(r, b, b)
+        multiply(flat[rows] if root else flat[rows, l * d : (l + 1) * d], others, G[l, rows])
+
+    share(some, [(l, rows) for l in range(r) for rows in pieces(rank, ROWS_PER_THREAD)], 2.0 * rank * b * w.size)
     return Panel(
-        G=np.ascontiguousarray(G.transpose(1, 0, 3, 2)).reshape(rank, rank),
+        G=np.ascontiguousarray(G.reshape(r, r, b, b).transpose(2, 1, 3, 0)).reshape(rank, rank),
         U=np.zeros((rank, rank)),
         omega=np.zeros(rank),
-        m0=x @ w.reshape(r, d).T,
+        m0=multiply(x, w.reshape(r, d).T),
         square=np.einsum("ij,ij->i", x, x),
         most_mass=math.inf if root else float(most_mass(P)),
         most_growth=MOST_GROWTH if root else math.inf,
@@ -170,25 +210,35 @@ def begin(V0: Array, P: Array, w: Array, x: Array, root: bool) -> Panel:
 def finish(P: Array, w: Array, V0: Array, panel: Panel, root: bool) -> None:
     """Apply the panel's updates in place, to w and to the upper triangle of P, or to a root of P."""
     r, b, size = V0.shape
-    flat = V0.reshape(r * b, size)
+    flat, rank = V0.reshape(r * b, size), r * b
     move = combination(panel.omega, V0)
-    U = np.ascontiguousarray(panel.U.reshape(-1, b, r).swapaxes(1, 2), dtype=P.dtype).reshape(r * b, r * b) @ flat
+    mix = np.ascontiguousarray(panel.U.reshape(-1, b, r).swapaxes(1, 2), dtype=P.dtype).reshape(rank, rank)
+    U = np.empty_like(flat)
+    share(lambda columns: multiply(mix, flat[:, columns], U[:, columns]), columns_of(size), 2.0 * rank * rank * size)
     if not root:
         w += move
-        subtract = blas.dsyrk if P.dtype == np.float64 else blas.ssyrk
-        subtract(-1.0, U.T, beta=1.0, c=P.T, lower=1, overwrite_c=1)
+        share(lambda columns: _subtract(P, U, columns), columns_of(size), float(rank * size * size))
         return
-    w += P @ move
-    eigenvalues, vectors = np.linalg.eigh(U.astype(np.float64, copy=False) @ U.T)
+    w += multiply(P, move[:, None].astype(P.dtype, copy=False))[:, 0]
+    wide = U.astype(np.float64, copy=False)
+    eigenvalues, vectors = eigh(multiply(wide, wide.T), driver="evd", check_finite=False)
     halved = vectors / (1.0 + np.sqrt(np.maximum(1.0 - eigenvalues, 0.0)))
-    P -= (P @ U.T) @ ((halved @ vectors.T).astype(P.dtype, copy=False) @ U)
+    P -= multiply(multiply(P, U.T), multiply(multiply(halved, vectors.T).astype(P.dtype, copy=False), U))
+
+
+def _subtract(P: Array, U: Array, rows: slice) -> None:
+    """P -= U^T U, in these rows of the upper triangle."""
+    mine, right = U[:, rows], slice(rows.stop, None)
+    subtract_square(mine, P[rows, rows])
+    if rows.stop < P.shape[0]:
+        multiply(mine.T, U[:, right], P[rows, right], factor=-1.0, keep=1.0)
 
 
 def combination(omega: Array, V0: Array) -> Array:
     """omega V_0."""
     r, b, size = V0.shape
-    found: Array = np.ascontiguousarray(omega.reshape(b, r).T).reshape(-1) @ V0.reshape(r * b, size).astype(omega.dtype)
-    return found
+    mix = np.ascontiguousarray(omega.reshape(b, r).T).reshape(1, -1)
+    return multiply(mix, V0.reshape(r * b, size).astype(omega.dtype, copy=False))[0]
 
 
 @kernel
@@ -206,16 +256,17 @@ def mirror(P: Array) -> None:
 def coefficients(panel: Panel, t: int, C: Array) -> None:
     """C = E_t - sum of u_i (u_i . g_t), the coefficients of V for row t; those beyond row t are 0."""
     r = C.shape[0]
-    for k in range(r):
-        c, g = C[k], panel.G[t * r + k]
-        c[:] = 0.0
-        for i in range(t * r):
-            reach = (i // r + 1) * r
-            u = panel.U[i, :reach]
-            along = dot(u, g[:reach])
+    C[:] = 0.0
+    for i in range(t * r):  # outside: an update stays in the first cache while all copies of the row use it
+        reach = (i // r + 1) * r
+        u = panel.U[i, :reach]
+        for k in range(r):
+            c = C[k]
+            along = dot(u, panel.G[t * r + k, :reach])
             for j in range(reach):
                 c[j] -= along * u[j]
-        c[t * r + k] = 1.0
+    for k in range(r):
+        C[k, t * r + k] = 1.0
 
 
 @kernel

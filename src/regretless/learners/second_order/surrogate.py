@@ -48,6 +48,7 @@ ROUNDED, ROUNDED_FAR, ABSURD = 1e-15, 1e-10, 1e12
 # Sizes of P for which four rows of P are folded at a time, and the least rows per block (see `in_four`). A larger P is
 # limited by memory bandwidth.
 LEAST_IN_FOUR, MOST_IN_FOUR, LEAST_ROWS_IN_FOUR = 8, 256, 32
+LEAST_LISTED = 64  # entries of a row from which it pays to list those that are not 0
 
 Four = tuple[Array, Array, Array, Array]
 
@@ -133,15 +134,59 @@ def flush(P: Array, U: Array) -> None:
 
 @kernel
 def product_one(P: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
-    """v = P x for row t (S^T x if the array holds a root S), without changing P; returns w.x and |x|^2."""
-    m = 0.0
-    square = 0.0
+    """v = P x for row t (S^T x if the array holds a root S), without changing P; returns w.x and |x|^2.
+
+    Four rows of P at a time, which reads and writes v once for all four; for each entry the arithmetic is that of one
+    at a time, in the same order.
+    """
     for i in range(v.size):
         v[i] = 0.0
+    return add_rows(P, w, X, t, v) if v.size < LEAST_LISTED else add_listed_rows(P, w, X, t, v)
+
+
+@apart_kernel
+def add_rows(P: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
+    """v += P x for row t; returns w.x and |x|^2."""
+    m = 0.0
+    square = 0.0
+    whole = v.size - v.size % 4
+    for j in range(0, whole, 4):
+        x0, x1, x2, x3 = X[t, j], X[t, j + 1], X[t, j + 2], X[t, j + 3]
+        m = (((m + w[j] * x0) + w[j + 1] * x1) + w[j + 2] * x2) + w[j + 3] * x3
+        square = (((square + x0 * x0) + x1 * x1) + x2 * x2) + x3 * x3
+        for i in range(v.size):
+            v[i] = (((v[i] + x0 * P[j, i]) + x1 * P[j + 1, i]) + x2 * P[j + 2, i]) + x3 * P[j + 3, i]
+    for j in range(whole, v.size):
+        xj = X[t, j]
+        m += w[j] * xj
+        square += xj * xj
+        for i in range(v.size):
+            v[i] += xj * P[j, i]
+    return m, square
+
+
+@apart_kernel
+def add_listed_rows(P: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, float]:
+    """`add_rows` that lists the entries of x that are not 0 first, and skips the other rows of P."""
+    m = 0.0
+    square = 0.0
+    listed, n = np.empty(v.size, np.int64), 0
     for j in range(v.size):
         xj = X[t, j]
         m += w[j] * xj
         square += xj * xj
+        if xj != 0.0:
+            listed[n] = j
+            n += 1
+    whole = n - n % 4
+    for h in range(0, whole, 4):
+        j0, j1, j2, j3 = listed[h], listed[h + 1], listed[h + 2], listed[h + 3]
+        x0, x1, x2, x3 = X[t, j0], X[t, j1], X[t, j2], X[t, j3]
+        for i in range(v.size):
+            v[i] = (((v[i] + x0 * P[j0, i]) + x1 * P[j1, i]) + x2 * P[j2, i]) + x3 * P[j3, i]
+    for h in range(whole, n):
+        j = listed[h]
+        xj = X[t, j]
         for i in range(v.size):
             v[i] += xj * P[j, i]
     return m, square

@@ -12,12 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.jit import inlined_kernel, kernel
-from regretless.core.learner import LARGEST_TARGET, OnlineRegressor
+from regretless.core.learner import OnlineRegressor
+from regretless.core.one_row import RowKernels
 from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
+from regretless.core.validate import LARGEST_TARGET
 from regretless.learners.second_order import panels
 from regretless.learners.second_order.algebra import dot
+from regretless.learners.second_order.device import PlaysOnDevice
 from regretless.learners.second_order.merging import sum_of
 from regretless.learners.second_order.panels import coefficients, look_at_one
 from regretless.learners.second_order.roots import shrink
@@ -66,7 +69,7 @@ class VovkConstants(NamedTuple):
     regularization: float
 
 
-class VovkAzouryWarmuth(OnlineRegressor):
+class VovkAzouryWarmuth(PlaysOnDevice, OnlineRegressor):
     r"""Online least squares, almost as good as the best linear predictor in hindsight.
 
     The forecast at x is that of the ridge solution that already includes x with label 0:
@@ -83,6 +86,8 @@ class VovkAzouryWarmuth(OnlineRegressor):
     Parameters
     ----------
     regularization : lambda, the coefficient of :math:`|\theta|^2`. No intercept is added: append a constant column.
+    device : None, or a device of PyTorch, such as "cuda": the matrix is there, and its products, while a block of rows
+        is learned or forecast (docs/gpu.md). It pays from about 1000 rows of the matrix on, d.
 
     Targets may be vectors, y of shape (n, m): then the loss is the sum over their entries, which share P, and Y is the
     largest norm.
@@ -115,8 +120,9 @@ class VovkAzouryWarmuth(OnlineRegressor):
     _one_step = True
     takes_vectors = True
 
-    def __init__(self, regularization: float = 1.0) -> None:
+    def __init__(self, regularization: float = 1.0, device: str | None = None) -> None:
         self.regularization = regularization
+        self.device = device
 
     @classmethod
     def _entrants(cls, setting: Setting) -> dict[str, Self]:
@@ -125,6 +131,12 @@ class VovkAzouryWarmuth(OnlineRegressor):
 
     def _prepare(self, n_features: int, n_classes: int) -> VovkConstants:
         return VovkConstants(validate.positive("regularization", self.regularization))
+
+    @property
+    def coef_(self) -> Array:
+        """The weights of the ridge solution: (1, d), or (m, d) for targets of m numbers."""
+        check_is_fitted(self, "state_")
+        return np.atleast_2d(self.state_.w).copy()
 
     def _start(self, n_features: int, n_classes: int) -> VovkState:
         lam = self._constants.regularization
@@ -186,16 +198,19 @@ class VovkAzouryWarmuth(OnlineRegressor):
         """See `OnlineLearner`."""
         return panels.least_rows(self.state_.w.size) if self.n_outputs_ == 1 else 1
 
+    def _row_kernels(self) -> RowKernels | None:
+        return self._by_kernels(run, forecast_rows) if self.n_outputs_ == 1 else None
+
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         if self.n_outputs_ > 1:
             run_vectors(self.state_, X, Y, weight, self._constants, out)
             return
-        panels.play(panels.Kernels(run, run_panel), self.state_, X, Y, weight, self._constants, out)
+        self._play_panels(panels.Kernels(run, run_panel), X, Y, weight, self._constants, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
         if self.n_outputs_ > 1:
             forecast_vectors(self.state_, X, out)
-        else:
+        elif not self._foresee_panels(panels.Kernels(run, run_panel), X, np.zeros_like(out), self._constants, out):
             forecast_block(self.state_, X, out)
 
 
@@ -319,6 +334,12 @@ def forecast_block(state: VovkState, X: Array, out: Array) -> None:
         m, _ = product_one(P, w, X, t, v)
         q = look_one(v, X, t) if tally[ROOT] == 0.0 else dot(v, v)
         out[t] = m / (1.0 + q)
+
+
+@kernel
+def forecast_rows(state: VovkState, X: Array, constants: VovkConstants, out: Array) -> None:
+    """`forecast_block`, which needs no constants."""
+    forecast_block(state, X, out)
 
 
 @kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -78,9 +79,14 @@ def fit_sharded(
             stop = min(start + shards * m, n)
             parts = [slice(i, min(i + m, stop)) for i in range(start, stop, m)]
             states = workers(delayed(_learned)(game, X[part], Y[part], weight[part]) for part in parts)
-            game.state_ = states[0] if len(states) == 1 else game._merged(states, game.state_, rule)
-            game._parts = max(game._parts, len(states))
+            join(game, states, rule)
     return game
+
+
+def join(game: Any, states: Sequence[Any], rule: str) -> None:
+    """Give a learner the rows of several states, which started from its own."""
+    game.state_ = states[0] if len(states) == 1 else game._merged(states, game.state_, rule)
+    game._parts = max(game._parts, len(states))
 
 
 def _learned(learner: Any, X: Any, Y: Array, weight: Array) -> Any:

@@ -1,0 +1,470 @@
+"""KeyedLearner: one learner per key, for many keys."""
+
+from __future__ import annotations
+
+import copy
+from collections import namedtuple
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from regretless.core import state_checks, validate
+from regretless.core.errors import NoCertificate
+from regretless.core.inputs import UNLEARNED
+from regretless.core.interrupts import stretches, uninterrupted
+from regretless.core.learner import OnlineLearner
+from regretless.core.merging import beginning
+from regretless.core.stored import Stored
+from regretless.core.tally import LOSS, ROWS
+from regretless.core.turns import learns
+from regretless.core.types import Array
+from regretless.learners.wrappers import routing
+from regretless.learners.wrappers.keys import (
+    TEXT,
+    WHOLE,
+    Key,
+    Keys,
+    KeyTable,
+    as_keys,
+    first_of_each,
+    from_array,
+    to_array,
+)
+
+OWN = ("keys", "last_rows")  # the fields of the state that are not the learner's
+
+
+@cache
+def _state_type(fields: tuple[str, ...]) -> Any:
+    plain: Any = namedtuple("KeyedState", fields)  # type: ignore[misc]  # the fields depend on the learner
+    return type("KeyedState", (plain,), {"__slots__": (), "__reduce__": _reduced})
+
+
+def _reduced(state: Any) -> tuple[Any, ...]:
+    """For pickle, which would look for the class by its name."""
+    return keyed_state, (state._fields, tuple(state))
+
+
+def keyed_state(fields: tuple[str, ...], arrays: Sequence[NDArray[Any]]) -> Any:
+    """The state of all keys: those of `OWN`, then the learner's fields with one more axis."""
+    return _state_type(fields)(*arrays)
+
+
+class KeyedLearner(Stored):
+    r"""One learner per key (user, device, shop), all of one kind, in one pass over the rows of all keys.
+
+    The states of all learners are stacked in shared arrays. A block of rows is routed to them by compiled code, on
+    several threads. A key is text or an integer, and its learner is created with its first row. For a key without rows
+    `predict_proba` returns the forecast of a new learner.
+
+    **Guarantee.** Each key forecasts and learns as a separate learner of its rows would, to the bit (with panels, from
+    224 numbers per state on, up to rounding), with its own certificate. With `pooled=True` one more learner learns the
+    rows of all keys, and a new key starts from its state at that row instead of from nothing: its certificate then
+    covers these rows and its own together, against the best single model for all of them.
+
+    Parameters
+    ----------
+    learner : a learner on numeric arrays whose state has a fixed size: `AIOLI`, `FOLKLORE`, `GAF`, `VovkAzouryWarmuth`
+        and `OGD` are routed by compiled code, the other first-order learners, `ONS` and `Perceptron` by one call per
+        key and block. It is not changed.
+    max_keys : the largest number of keys. A block with a key beyond it is refused as a whole, and nothing is learned:
+        make room with `remove`, for example of `idle_keys(n)`, or raise the limit with `set_params`.
+    pooled : whether new keys start from a learner of the rows of all keys. It makes a row about twice as expensive.
+
+    Attributes
+    ----------
+    keys_ : the keys, in the order of their first rows.
+    learner_ : the learner from which a new key starts: one without rows, or, if `pooled`, that of all rows.
+    total_losses_, row_counts_, last_rows_ : for each key of `keys_` the total loss and the number of rows (both, with
+        `pooled`, including those it started from), and the number of its last row among all rows, counted from 1.
+    classes_, n_features_in_ : as in the learner.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from regretless import AIOLI, KeyedLearner
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(6000, 5)) / np.sqrt(5)
+    >>> shops = rng.choice(["Bergen", "Lyon", "Turin"], size=6000)
+    >>> sign = np.where(shops == "Turin", -1.0, 1.0)  # customers in Turin like the opposite
+    >>> y = rng.random(6000) < 1 / (1 + np.exp(-sign * (X @ [3, -3, 2, 0, 1])))
+    >>> learner = KeyedLearner(AIOLI(radius=5.0), max_keys=1000)
+    >>> p = learner.predict_then_learn(shops, X, y)
+    >>> print(f"{-np.log(np.where(y, p[:, 1], p[:, 0])).mean():.4f}; without keys "
+    ...       f"{AIOLI(radius=5.0).fit(X, y).total_loss_ / 6000:.4f}")
+    0.4550; without keys 0.6771
+    >>> learner.keys_, learner.regret_certificates(["Turin"]).round(1).tolist()
+    (['Bergen', 'Turin', 'Lyon'], [30.3])
+
+    References
+    ----------
+    See the learner passed as `learner`.
+    """
+
+    holds = {"learner": "learner_"}
+    learner_: Any
+    _table: KeyTable
+    _n_rows: int  # of all keys
+    _width: int  # characters per key, 0 for integers
+    _kind: str
+    _learned: ClassVar[tuple[str, ...]] = ("_table", "_n_rows", "_width", "_kind")
+
+    def __init__(self, learner: OnlineLearner, max_keys: int = 1_000_000, pooled: bool = False) -> None:
+        self.learner = learner
+        self.max_keys = max_keys
+        self.pooled = pooled
+
+    @classmethod
+    def _example(cls) -> Self:
+        """A small one that can be played."""
+        from regretless.learners.second_order.aioli import AIOLI
+
+        return cls(AIOLI())
+
+    # ------------------------------------------------------------------ the first rows
+
+    def begin(self, features: int | list[str], classes: Any = None) -> Self:
+        """Begin before the first row, so that there are forecasts before there is a label (`OnlineLearner.begin`)."""
+        if hasattr(self, "state_"):
+            raise ValueError("this KeyedLearner has begun already: use a clone to start again.")
+        with self._untouched_on_error():
+            self._begin_from(OnlineLearner.begin(self._unlearned(), features, classes))
+        return self
+
+    def _unlearned(self) -> Any:
+        """A new learner for one key."""
+        learner = self.learner
+        if not isinstance(learner, OnlineLearner):
+            raise ValueError(f"learner={learner!r} is not a learner of regretless: pass one, such as AIOLI().")
+        if learner.grows or learner.holds or learner.reads_tables:
+            raise ValueError(
+                f"learner={learner!r}: the state of {type(learner).__name__} grows, or holds other learners, and the "
+                "states of all keys are arrays of one size. Use AIOLI, FOLKLORE, GAF, VovkAzouryWarmuth, ONS or a "
+                "first-order learner, or a dictionary of learners."
+            )
+        validate.whole("max_keys", self.max_keys, 1)
+        if not isinstance(self.pooled, bool | np.bool_):
+            raise ValueError(f"pooled={self.pooled!r}: pass True or False.")
+        return clone(learner)
+
+    def _begin_from(self, learner: Any) -> None:
+        """Take over the columns and classes of a learner that has begun."""
+        self.n_features_in_ = learner.n_features_in_
+        if hasattr(learner, "feature_names_in_"):
+            self.feature_names_in_ = learner.feature_names_in_
+        if hasattr(learner, "classes_"):
+            self._meet_classes(learner._labels)
+        if getattr(learner, "n_outputs_", 1) > 1:
+            raise ValueError(f"targets of {learner.n_outputs_} numbers: KeyedLearner takes one number per row.")
+        self._begin_with(learner)
+
+    def _begin(self, n_features: int) -> None:
+        self._begin_with(self._unlearned()._begin_like(self, getattr(self, "_labels", None)))
+
+    def _begin_with(self, learner: Any) -> None:
+        self.learner_ = learner
+        self.params_ = self.get_params(deep=False)
+        self._n_rows = self.__dict__.get("_n_rows", 0)
+        self._kind, self._width = self.__dict__.get("_kind", ""), self.__dict__.get("_width", 0)
+        empty = [np.empty((0, *array.shape), dtype=array.dtype) for array in learner.state_]
+        keys = np.empty((0, self._width), dtype=np.uint32) if self._kind == TEXT else np.empty(0, dtype=np.int64)
+        self._set_state(keys, np.empty(0, dtype=np.int64), *empty)
+
+    def _set_state(self, *arrays: NDArray[Any]) -> None:
+        self.state_ = keyed_state((*OWN, *self.learner_.state_._fields), arrays)
+
+    @property
+    def _stack(self) -> Any:
+        """The states of all keys, in the learner's type."""
+        return type(self.learner_.state_)(*self.state_[len(OWN) :])
+
+    @property
+    def grows(self) -> tuple[str, ...]:  # type: ignore[override]
+        """All fields of the state: their length is the number of keys."""
+        return self.state_._fields if "state_" in self.__dict__ else OWN
+
+    # ------------------------------------------------------------------ learning
+
+    @learns
+    def learn(self, keys: Any, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn a block of rows, in order, each with the learner of its key. All are checked before any is learned.
+
+        `keys` has one key per row; the other arguments are those of the learner's `partial_fit`.
+        """
+        self._play(keys, X, y, classes, sample_weight)
+        return self
+
+    def predict_then_learn(self, keys: Any, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Array:
+        """`learn`, and return the forecast of each row, made before its label is used."""
+        out = self._play(keys, X, y, classes, sample_weight)
+        found: Array = self.learner_._said(out)
+        return found
+
+    def _play(self, keys: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> Array:
+        _require_dense(X)
+        with self._untouched_on_error():
+            begun = hasattr(self, "state_")
+            learner = self.learner_ if begun else self._unlearned()
+            X, Y, weight = learner._take_in(X, y, classes, sample_weight)
+            given, kind = as_keys(keys, len(Y))
+            if not begun:
+                self._begin_from(learner)
+            numbers = self._numbers(given, kind, adds=True)
+        out: Array = learner._new_forecasts(len(Y))
+        for rows in stretches(len(Y), slow=not routing.is_compiled(learner, X)):
+            with uninterrupted():
+                self._learn_stretch(numbers[rows], X[rows], Y[rows], weight[rows], out[rows])
+        return out
+
+    def _learn_stretch(self, numbers: NDArray[np.int64], X: Array, Y: Array, weight: Array, out: Array) -> None:
+        if self.pooled:
+            self._learn_pool(numbers, X, Y, weight)
+        routing.run(self.learner_, self._stack, numbers, X, Y, weight, out)
+        self.state_.last_rows[numbers] = self._n_rows + 1 + np.arange(len(Y))  # the last one of a key counts
+        self._n_rows += len(Y)
+
+    def _learn_pool(self, numbers: NDArray[np.int64], X: Array, Y: Array, weight: Array) -> None:
+        """Learn the rows of all keys with one learner, and start each new key from its state before the key's row."""
+        pool, stack, at = self.learner_, self._stack, 0
+        out = pool._new_forecasts(len(Y))
+        new = np.flatnonzero(self.state_.last_rows[numbers] == 0)
+        started, first = np.unique(numbers[new], return_index=True)
+        for row, number in sorted(zip(new[first].tolist(), started.tolist(), strict=True)):
+            if row > at:
+                pool._run(X[at:row], Y[at:row], weight[at:row], out[at:row])
+                at = row
+            for arrays, array in zip(stack, pool.state_, strict=True):
+                arrays[number] = array
+        pool._run(X[at:], Y[at:], weight[at:], out[at:])
+
+    def _numbers(self, keys: Keys, kind: str, adds: bool) -> NDArray[np.int64]:
+        """The number of each row's key; `adds` the new keys, otherwise they have -1."""
+        table = self._keys()
+        table.require_kind(keys, kind)
+        numbers = table.numbers(keys)
+        if not adds:
+            return numbers
+        unknown = np.flatnonzero(numbers < 0)
+        if not len(unknown):
+            return numbers
+        new = first_of_each(keys, unknown)
+        held, most = len(table), validate.whole("max_keys", self.max_keys, 1)
+        if held + len(new) > most:
+            raise ValueError(
+                f"there are {held:,} keys, and {len(new):,} more in this call, the first of them {_plain(new[0])!r}; "
+                f"max_keys={most}: remove keys, for example remove(idle_keys({held + len(new) - most})), or raise the "
+                f"limit with set_params(max_keys=...). {UNLEARNED}"
+            )
+        self.params_["max_keys"] = most
+        self._make_room(new, kind)
+        table.add(new, kind)
+        self._kind = kind
+        return table.numbers(keys)
+
+    def _make_room(self, new: Keys, kind: str) -> None:
+        """Append learners without rows (or, for a pool, with those so far) for new keys."""
+        state, n = self.state_, len(self.state_.last_rows)
+        stored = state.keys
+        if kind == TEXT and (longest := max(1, *map(len, new))) > self._width:
+            stored = np.zeros((n, longest), dtype=np.uint32)
+            if n:
+                stored[:, : self._width] = state.keys
+            self._width = longest
+        starts = [to_array(new, self._width), 0, *(array[None] for array in self.learner_.state_)]
+        grown = [_grown(array, len(new), self.max_keys) for array in (stored, *state[1:])]
+        for array, start in zip(grown, starts, strict=True):
+            array[n:] = start
+        self._set_state(*grown)
+
+    def _keys(self) -> KeyTable:
+        """The table of keys, created from the state after loading."""
+        if "_table" not in self.__dict__:
+            self._table = KeyTable(from_array(self.state_.keys), self._kind)
+        return self._table
+
+    # ------------------------------------------------------------------ forecasts
+
+    def predict_proba(self, keys: Any, X: Any) -> Array:
+        """Probabilities (n, K) of each row by the learner of its key; a new key's by `learner_`. Changes nothing."""
+        found: Array = self._predictor(keys, X).predict_proba(X)
+        return found
+
+    def predict(self, keys: Any, X: Any) -> np.ndarray:
+        """The most probable class of each row, or its predicted number."""
+        found: np.ndarray = self._predictor(keys, X).predict(X)
+        return found
+
+    def _predictor(self, keys: Any, X: Any) -> Any:
+        """A learner whose forecasts are those of the learners of these keys."""
+        self._require_begun()
+        _require_dense(X)
+        numbers = self._numbers(*as_keys(keys, len(X)), adds=False)
+        start, stack, one = self.learner_, self._stack, copy.copy(self.learner_)
+        one._forecast = lambda X, out: routing.forecast(start, stack, numbers, X, out)
+        return one
+
+    # ------------------------------------------------------------------ single keys
+
+    @property
+    def keys_(self) -> list[Key]:
+        """The keys, in the order of their first rows."""
+        self._require_begun()
+        return self._keys().listed()
+
+    def __len__(self) -> int:
+        return len(self.state_.last_rows) if hasattr(self, "state_") else 0
+
+    @property
+    def total_losses_(self) -> Array:
+        """The total loss of each key."""
+        return self._tallied(LOSS)
+
+    @property
+    def row_counts_(self) -> Array:
+        """The number of rows of each key."""
+        return self._tallied(ROWS)
+
+    def _tallied(self, field: int) -> Array:
+        self._require_begun()
+        found: Array = self.state_.tally[:, field].copy()
+        return found
+
+    @property
+    def last_rows_(self) -> NDArray[np.int64]:
+        """The number of each key's last row among all rows, counted from 1; 0 for a key without rows."""
+        self._require_begun()
+        found: NDArray[np.int64] = self.state_.last_rows.copy()
+        return found
+
+    def idle_keys(self, n: int) -> list[Key]:
+        """The n keys whose last rows are the longest ago, oldest first."""
+        self._require_begun()
+        held = self.keys_
+        return [held[i] for i in np.argsort(self.state_.last_rows, kind="stable")[: validate.whole("n", n, 0)]]
+
+    def learner_of(self, key: Key) -> Any:
+        """The learner of one key as a separate learner, which can be saved. It is a copy."""
+        return self._copy(self._number_of(key))
+
+    def regret_certificates(self, keys: Any = None, comparator_norm: float | None = None) -> Array:
+        """The certificate of each key, for all keys in the order of `keys_` by default; NaN where there is none."""
+        numbers = range(len(self)) if keys is None else [self._number_of(key) for key in as_keys(keys)[0]]
+        self._require_begun()
+        found = np.empty(len(numbers))
+        for i, number in enumerate(numbers):
+            try:
+                found[i] = self._copy(number).regret_certificate(comparator_norm)
+            except NoCertificate:
+                found[i] = np.nan
+        return found
+
+    @learns
+    def put(self, key: Key, learner: Any) -> Self:
+        """Give a key the state of a separate learner, such as one that `learner_of` returned and `remove` removed."""
+        self._require_begun()
+        mine = self.learner_
+        if type(learner) is not type(mine) or not hasattr(learner, "state_") or learner.params_ != mine.params_:
+            raise ValueError(f"learner={learner!r}: give a fitted learner like {mine!r}, with the same parameters.")
+        classes, others = (getattr(each, "classes_", np.empty(0)).tolist() for each in (mine, learner))
+        if classes != others or learner.n_features_in_ != mine.n_features_in_:
+            raise ValueError(
+                f"learner={learner!r} has {learner.n_features_in_} features and the classes {others}, and this one has "
+                f"{mine.n_features_in_} and {classes}."
+            )
+        if learner._parts > 1:
+            raise ValueError(
+                f"learner={learner!r} was merged, and a merged learner forecasts with constants of its own."
+            )
+        given, kind = as_keys([key])
+        number = self._numbers(given, kind, adds=True)[0]
+        for arrays, array in zip(self._stack, learner.state_, strict=True):
+            arrays[number] = array
+        self.state_.last_rows[number] = max(1, self._n_rows)
+        return self
+
+    @learns
+    def remove(self, keys: Any) -> Self:
+        """Forget these keys. The next row of such a key creates a new learner, unless `put` gives it one."""
+        numbers = [self._number_of(key) for key in as_keys(keys)[0]]
+        stays = np.ones(len(self), dtype=bool)
+        stays[numbers] = False
+        kept = [array[stays] for array in self.state_]
+        table = KeyTable(from_array(kept[0]), self._kind)
+        with uninterrupted():
+            self._set_state(*kept)
+            self._table = table
+        return self
+
+    def _number_of(self, key: Key) -> int:
+        self._require_begun()
+        number = int(self._numbers(*as_keys([key]), adds=False)[0])
+        if number < 0:
+            raise KeyError(f"key {_plain(key)!r} has no learner: it has had no row, or was removed.")
+        return number
+
+    def _copy(self, number: int) -> Any:
+        own = beginning(self.learner_)
+        own.state_ = type(own.state_)(*(arrays[number].copy() for arrays in self._stack))
+        return own
+
+    def _require_begun(self) -> None:
+        if not hasattr(self, "state_"):
+            raise NotFittedError("This KeyedLearner is not fitted: call learn, predict_then_learn or begin first.")
+
+    # ------------------------------------------------------------------ files
+
+    def _aside(self) -> dict[str, Any]:
+        return {"rows": self._n_rows, "kind": self._kind, "width": self._width}
+
+    def _take_up(self, aside: dict[str, Any]) -> None:
+        state_checks.require(
+            aside.keys() == {"rows", "kind", "width"}, f"aside={aside!r} is not that of a KeyedLearner"
+        )
+        state_checks.require(aside["kind"] in ("", TEXT, WHOLE), f"kind={aside['kind']!r} of keys is unknown")
+        self._n_rows = validate.whole("rows", aside["rows"], 0)
+        self._kind, self._width = aside["kind"], validate.whole("width", aside["width"], 0)
+
+    def _check_state(self) -> None:
+        """Check the keys, and the state of each."""
+        last = self.state_.last_rows
+        state_checks.whole("last_rows", last, self._n_rows)
+        state_checks.require(np.all(self.state_.keys <= 0x10FFFF) or self._kind != TEXT, "keys are not characters")
+        held = list(from_array(self.state_.keys))
+        state_checks.require(len({*held}) == len(held), "a key occurs twice")
+        one = beginning(self.learner_)
+        for number in range(len(held)):
+            one.state_ = routing.state_at(self._stack, number)
+            try:
+                one._check_state()
+            except ValueError as error:
+                raise ValueError(f"key {_plain(held[number])!r}: {error}") from error
+
+
+def _grown(array: NDArray[Any], more: int, most: int) -> NDArray[Any]:
+    """The array with more lines, not yet filled; with room for as many again, so that growing costs little."""
+    n, room = len(array), array.base
+    if (
+        not isinstance(room, np.ndarray)
+        or room.shape[1:] != array.shape[1:]
+        or room.ctypes.data != array.ctypes.data  # the array was loaded or copied, and is not the start of its base
+        or len(room) < n + more
+    ):
+        room = np.empty((min(max(2 * n, n + more, 16), most), *array.shape[1:]), dtype=array.dtype)
+        room[:n] = array
+    return room[: n + more]
+
+
+def _plain(key: Any) -> Any:
+    """A key as a Python object, for messages."""
+    return key.item() if isinstance(key, np.generic) else key
+
+
+def _require_dense(X: Any) -> None:
+    if sparse.issparse(X):
+        raise ValueError("X is sparse: KeyedLearner takes dense rows. Use X.toarray() on blocks of rows.")

@@ -1,0 +1,277 @@
+"""Many learners of one kind in stacked arrays: each row is played by the learner of its number.
+
+A stack is a state of the learner's type whose arrays have one more axis, the first: the state of learner i is a slice
+of each. Rows of one learner are brought together, in their order, and played as a block, which gives the same bits as
+row by row. Learners are independent, so groups of them run on several threads. The loop over the learners is compiled
+for the classes in `RUNS`; others are called from Python, once per learner and stretch of rows.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from regretless.core.jit import chosen_by_type, kernel
+from regretless.core.prefetch import prefetch
+from regretless.core.rows import Entries
+from regretless.core.types import Array
+from regretless.learners.first_order import linear, ogd
+from regretless.learners.second_order import aioli, multiclass, vovk
+from regretless.learners.second_order.gaf import GAF
+
+WORTH_A_THREAD = 8192  # rows: starting a thread takes as long as about 200
+MOST_PER_ROW = 8  # learners per row of a block up to which counting them is faster than sorting the rows
+AHEAD = 8  # rows that are fetched before their turn
+
+RUNS: dict[type, Callable[..., Any]] = {
+    aioli.AIOLIConstants: aioli.run,
+    multiclass.MulticlassConstants: multiclass.run,
+    vovk.VovkConstants: vovk.run,
+    ogd.OGDConstants: ogd.run,
+}
+
+
+class Groups(NamedTuple):
+    """The rows of a block by learner: group g has the rows `order[bounds[g]:bounds[g + 1]]`."""
+
+    order: NDArray[np.int64]
+    numbers: NDArray[np.int64]  # the learner of each group
+    bounds: NDArray[np.int64]
+
+
+def groups_of(numbers: NDArray[np.int64], n_learners: int) -> Groups:
+    """Bring the rows of each learner together, in their order. Numbers are from -1 to `n_learners` - 1."""
+    if n_learners <= MOST_PER_ROW * len(numbers):
+        order, counts = counted(numbers, n_learners)
+        found = np.flatnonzero(counts)
+        return Groups(order, found - 1, np.concatenate([[0], np.cumsum(counts[found])]))
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    firsts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    return Groups(order, ordered[firsts], np.append(firsts, len(numbers)))
+
+
+@kernel
+def counted(numbers: NDArray[np.int64], n_learners: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows sorted by their numbers, in their order for equal ones; and how many have -1, 0, 1, ..."""
+    counts = np.zeros(n_learners + 1, np.int64)
+    for t in range(numbers.size):
+        counts[numbers[t] + 1] += 1
+    at = np.cumsum(counts) - counts
+    order = np.empty(numbers.size, np.int64)
+    for t in range(numbers.size):
+        number = numbers[t] + 1
+        order[at[number]] = t
+        at[number] += 1
+    return order, counts
+
+
+def state_at(stack: Any, i: int) -> Any:
+    """The state of learner i, as views."""
+    return type(stack)(*(arrays[i] for arrays in stack))
+
+
+def run(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Any, Y: Array, weight: Array, out: Array) -> None:
+    """Play every row with the learner of its number; `learner` has the constants, and its state is not used."""
+    groups = groups_of(numbers, len(stack[0]))
+
+    def play(mine: slice) -> None:
+        if is_compiled(learner, X):
+            route(stack, groups, mine.start, mine.stop, X, Y, weight, _own_constants(learner), out)
+            return
+        one = copy.copy(learner)
+        for g in range(mine.start, mine.stop):
+            rows = groups.order[groups.bounds[g] : groups.bounds[g + 1]]
+            one.state_ = state_at(stack, groups.numbers[g])
+            said = out[rows]
+            one._run(X[rows], Y[rows], weight[rows], said)
+            out[rows] = said
+
+    _in_threads(play, groups)
+
+
+def forecast(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Array, out: Array) -> None:
+    """The forecast of every row by the learner of its number, or by `learner` itself if it is -1."""
+    groups = groups_of(numbers, len(stack[0]))
+
+    def say(mine: slice) -> None:
+        one = copy.copy(learner)
+        for g in range(mine.start, mine.stop):
+            rows = groups.order[groups.bounds[g] : groups.bounds[g + 1]]
+            one.state_ = learner.state_ if groups.numbers[g] < 0 else state_at(stack, groups.numbers[g])
+            said = out[rows]
+            one._forecast(X[rows], said)
+            out[rows] = said
+
+    if is_compiled(learner, X):
+        route_forecasts(stack, learner.state_, groups, X, _own_constants(learner), out)
+    else:
+        say(slice(0, len(groups.numbers)))
+
+
+def is_compiled(learner: Any, X: Any) -> bool:
+    """Whether the loop over learners is compiled: small states, and constants that are numbers."""
+    constants = learner._constants
+    if type(constants) not in RUNS or type(X) is not np.ndarray or learner.least_rows > 1:
+        return False
+    return not isinstance(constants, ogd.OGDConstants) or (
+        isinstance(constants.loss, int) and isinstance(constants.number, float)
+    )
+
+
+def _own_constants(learner: Any) -> Any:
+    """The constants for one thread: GAF's kernels write into theirs."""
+    return learner._own_points() if isinstance(learner, GAF) else learner._constants
+
+
+def _in_threads(work: Callable[[slice], None], groups: Groups) -> None:
+    """Do the work of all groups, on several threads if there are enough rows; all threads end before an error shows."""
+    n, n_groups = len(groups.order), len(groups.numbers)
+    threads = max(1, min(numba.get_num_threads(), n // WORTH_A_THREAD, n_groups))
+    cuts = np.searchsorted(groups.bounds, np.arange(1, threads) * n // threads).tolist()
+    parts = [slice(first, last) for first, last in zip([0, *cuts], [*cuts, n_groups], strict=True)]
+    if threads == 1:
+        work(parts[0])
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, parts))
+
+
+# ---------------------------------------------------------------------- compiled
+
+
+def slices(stack: Any, i: int) -> Any:
+    """The slices of learner i, as a tuple."""
+    return tuple(arrays[i] for arrays in stack)
+
+
+@chosen_by_type(slices)
+def _slices(stack: Any, i: Any) -> Any:
+    if len(stack) == 1:
+        return lambda stack, i: (stack[0][i],)
+    return lambda stack, i: (stack[0][i], *slices(stack[1:], i))
+
+
+def state_of(stack: Any, i: int) -> Any:
+    """`state_at`, for kernels."""
+    return state_at(stack, i)
+
+
+@chosen_by_type(state_of)
+def _state_of(stack: Any, i: Any) -> Any:
+    kind = stack.instance_class
+    return lambda stack, i: kind(*slices(stack, i))
+
+
+def fetch(stack: Any, i: int) -> None:
+    """Tell the processor that learner i comes soon."""
+
+
+@chosen_by_type(fetch)
+def _fetch(stack: Any, i: Any) -> Any:
+    if len(stack) == 1:
+        return lambda stack, i: prefetch(stack[0], i)
+
+    def all_of(stack: Any, i: Any) -> None:
+        prefetch(stack[0], i)
+        fetch(stack[1:], i)
+
+    return all_of
+
+
+def full_rows(X: Array) -> Entries:
+    """Dense rows in compressed form."""
+    n, d = X.shape
+    indices = np.empty((n, d), dtype=np.uint32)
+    indices[:] = np.arange(d)
+    return Entries(np.arange(0, n * d + 1, d), indices.reshape(-1), X.reshape(-1))
+
+
+compressed = kernel(full_rows)
+
+
+def play(state: Any, X: Array, Y: Array, weight: Array, constants: Any, out: Array) -> None:
+    """The learner's loop over a block, by the type of its constants."""
+    rows = full_rows(X) if isinstance(constants, ogd.OGDConstants) else X
+    RUNS[type(constants)](state, rows, Y, weight, constants, out)
+
+
+@chosen_by_type(play)
+def _play(state: Any, X: Any, Y: Any, weight: Any, constants: Any, out: Any) -> Any:
+    run_one = RUNS[constants.instance_class]
+    if constants.instance_class is ogd.OGDConstants:
+        return lambda state, X, Y, weight, constants, out: run_one(state, compressed(X), Y, weight, constants, out)
+    return lambda state, X, Y, weight, constants, out: run_one(state, X, Y, weight, constants, out)
+
+
+def say(state: Any, X: Array, constants: Any, out: Array) -> None:
+    """The learner's forecasts of a block, by the type of its constants."""
+    if isinstance(constants, aioli.AIOLIConstants):
+        aioli.forecast_block(state, X, constants, out)
+    elif isinstance(constants, multiclass.MulticlassConstants):
+        multiclass.forecast_block(state, X, constants, out)
+    elif isinstance(constants, vovk.VovkConstants):
+        vovk.forecast_block(state, X, out)
+    else:
+        linear.forecast_block(state.table, state.size[linear.FACTOR], full_rows(X), out)
+
+
+@chosen_by_type(say)
+def _say(state: Any, X: Any, constants: Any, out: Any) -> Any:
+    kind = constants.instance_class
+    if kind is aioli.AIOLIConstants:
+        return lambda state, X, constants, out: aioli.forecast_block(state, X, constants, out)
+    if kind is multiclass.MulticlassConstants:
+        return lambda state, X, constants, out: multiclass.forecast_block(state, X, constants, out)
+    if kind is vovk.VovkConstants:
+        return lambda state, X, constants, out: vovk.forecast_block(state, X, out)
+    return lambda state, X, constants, out: linear.forecast_block(
+        state.table, state.size[linear.FACTOR], compressed(X), out
+    )
+
+
+@kernel
+def route(
+    stack: Any, groups: Groups, first: int, last: int, X: Array, Y: Array, weight: Array, constants: Any, out: Array
+) -> None:
+    """Play the groups from `first` to `last`, each as one block."""
+    order, numbers, bounds = groups
+    most = 0
+    for g in range(first, last):
+        most = max(most, bounds[g + 1] - bounds[g])
+    x, y = np.empty((most, X.shape[1])), np.empty((most, *Y.shape[1:]))
+    w, said = np.empty(most), np.empty((most, *out.shape[1:]))
+    for g in range(first, last):
+        if g + 1 < last:
+            fetch(stack, numbers[g + 1])
+        a, n = bounds[g], bounds[g + 1] - bounds[g]
+        for i in range(a, a + n):
+            soon = order[min(i + AHEAD, order.size - 1)]
+            prefetch(X, soon)
+            prefetch(Y, soon)
+            prefetch(weight, soon)
+            prefetch(out, soon)
+            t = order[i]
+            x[i - a], y[i - a], w[i - a] = X[t], Y[t], weight[t]
+        play(state_of(stack, numbers[g]), x[:n], y[:n], w[:n], constants, said[:n])
+        for i in range(n):
+            out[order[a + i]] = said[i]
+
+
+@kernel
+def route_forecasts(stack: Any, start: Any, groups: Groups, X: Array, constants: Any, out: Array) -> None:
+    """The forecasts of all groups; those of number -1 by the state `start`."""
+    order, numbers, bounds = groups
+    for g in range(numbers.size):
+        for i in range(bounds[g], bounds[g + 1]):
+            t = order[i]
+            if numbers[g] < 0:
+                say(start, X[t : t + 1], constants, out[t : t + 1])
+            else:
+                say(state_of(stack, numbers[g]), X[t : t + 1], constants, out[t : t + 1])
