@@ -137,6 +137,7 @@ class Nats(Collecting):
         """Connect, make the stream, and begin."""
         import nats
         from faststream import AckPolicy
+        from faststream.nats import JStream
         from nats.errors import NoRespondersError
         from nats.js.api import ConsumerConfig, RetentionPolicy
         from nats.js.errors import NotFoundError, ServiceUnavailableError
@@ -155,7 +156,7 @@ class Nats(Collecting):
             ) from None
         subscriber = self.broker.subscriber(
             self.names.subject,
-            stream=stream,
+            stream=JStream(stream, declare=False),
             queue=self.names.group,
             config=ConsumerConfig(ack_wait=LOST_SECONDS, max_ack_pending=UNACKNOWLEDGED),
             ack_policy=AckPolicy.MANUAL,
@@ -243,9 +244,9 @@ class Redis(Connection):
 
 async def _unparsed(raw: Any) -> Any:
     """FastStream's own parser fails for the whole batch if one message is not text."""
-    from faststream.redis.message import RedisBatchStreamMessage
+    from faststream.message import StreamMessage
 
-    return RedisBatchStreamMessage(raw_message=raw, body=b"")
+    return StreamMessage(raw_message=raw, body=b"")
 
 
 def _field(entry: dict[bytes, bytes]) -> bytes:
