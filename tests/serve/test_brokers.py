@@ -35,8 +35,7 @@ class Nats:
     url, port = "nats://127.0.0.1:4222", 4222
 
     def __init__(self, names: Names) -> None:
-        self.names, self.stream = names, names.subject.replace(".", "-")
-        self.got: list[bytes] = []
+        self.names, self.stream = names, f"{names.group}-stream"  # not the name that a consumer would choose
 
     async def open(self) -> None:
         nats = pytest.importorskip("nats", reason="nats-py is not installed")

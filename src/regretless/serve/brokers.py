@@ -128,42 +128,40 @@ class Nats(Collecting):
     """NATS JetStream: a durable consumer. A stream is made unless one has the subject."""
 
     def __init__(self, url: str, intake: Intake, names: Names) -> None:
-        from faststream import AckPolicy
-        from faststream.nats import JStream, NatsBroker
-        from nats.js.api import ConsumerConfig
+        from faststream.nats import NatsBroker
 
         super().__init__(url, intake, names)
         self.broker = NatsBroker(url, max_reconnect_attempts=-1, **self._options)
-        self._stream = JStream(names.subject.translate(str.maketrans(".*>", "---")), declare=False)
-        subscriber = self.broker.subscriber(
-            names.subject,
-            stream=self._stream,
-            queue=names.group,
-            config=ConsumerConfig(ack_wait=LOST_SECONDS, max_ack_pending=UNACKNOWLEDGED),
-            ack_policy=AckPolicy.MANUAL,
-        )
-        subscriber(self._collect)
 
     async def start(self) -> None:
         """Connect, make the stream, and begin."""
         import nats
+        from faststream import AckPolicy
+        from faststream.nats import JStream
         from nats.errors import NoRespondersError
-        from nats.js.api import RetentionPolicy
+        from nats.js.api import ConsumerConfig, RetentionPolicy
         from nats.js.errors import NotFoundError, ServiceUnavailableError
 
         self._client = await nats.connect(self.url, max_reconnect_attempts=-1)
         streams = self._client.jetstream()
         try:
-            self._stream.name = await streams.find_stream_name_by_subject(self.names.subject)
+            stream = await streams.find_stream_name_by_subject(self.names.subject)
         except NotFoundError:
-            await streams.add_stream(
-                name=self._stream.name, subjects=[self.names.subject], retention=RetentionPolicy.WORK_QUEUE
-            )
+            stream = self.names.subject.translate(str.maketrans(".*>", "---"))
+            await streams.add_stream(name=stream, subjects=[self.names.subject], retention=RetentionPolicy.WORK_QUEUE)
         except (ServiceUnavailableError, NoRespondersError):
             raise ValueError(
                 f"the NATS server at {self.url} runs without JetStream, which keeps messages until they are "
                 "acknowledged: start it with `nats-server -js`."
             ) from None
+        subscriber = self.broker.subscriber(
+            self.names.subject,
+            stream=JStream(stream, declare=False),
+            queue=self.names.group,
+            config=ConsumerConfig(ack_wait=LOST_SECONDS, max_ack_pending=UNACKNOWLEDGED),
+            ack_policy=AckPolicy.MANUAL,
+        )
+        subscriber(self._collect)
         await super().start()
 
     async def stop(self) -> None:
@@ -246,9 +244,9 @@ class Redis(Connection):
 
 async def _unparsed(raw: Any) -> Any:
     """FastStream's own parser fails for the whole batch if one message is not text."""
-    from faststream.redis.message import RedisBatchStreamMessage
+    from faststream.message import StreamMessage
 
-    return RedisBatchStreamMessage(raw_message=raw, body=b"")
+    return StreamMessage(raw_message=raw, body=b"")
 
 
 def _field(entry: dict[bytes, bytes]) -> bytes:
