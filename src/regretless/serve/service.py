@@ -137,7 +137,7 @@ class Service:
         self.commits = 0
         self._snapshot_every, self._snapshot_seconds = snapshot_every, snapshot_seconds
         self._reached = reached
-        self._saved: dict[int, tuple[int, float]] = {}  # model -> version and time of its last snapshot
+        self._saved: dict[int, tuple[int, int, float]] = {}  # model -> labels, forecasts, time of its last snapshot
         self._queue: SimpleQueue[Any] = SimpleQueue()
         self._waiting = 0
         self._stopping = False
@@ -160,7 +160,7 @@ class Service:
         host.take_up(self.log.find(row.number, [event.id for event in last]))
         host.show(last)
         self.hosts[row.name] = host
-        self._saved[row.number] = host.version, time.monotonic()
+        self._saved[row.number] = host.version, host.sums.forecasts, time.monotonic()
         return host
 
     def __enter__(self) -> Service:
@@ -550,9 +550,10 @@ class Service:
     def _save_all(self, changed_only: bool, due_only: bool = False) -> None:
         clock = time.monotonic()
         for host in self.hosts.values():
-            version, saved = self._saved[host.number]
-            due = host.version >= version + self._snapshot_every or clock >= saved + self._snapshot_seconds
-            if (changed_only and host.version == version) or (due_only and not due):
+            labels, forecasts, saved = self._saved[host.number]
+            due = host.version >= labels + self._snapshot_every or clock >= saved + self._snapshot_seconds
+            same = (host.version, host.sums.forecasts) == (labels, forecasts)
+            if (changed_only and same) or (due_only and not due):
                 continue
             data = host.snapshot(self.seq).pack()
             self._reached("snapshot")
@@ -560,7 +561,7 @@ class Service:
                 self.snapshots.write(host.number, self.seq, data)
             except OSError as error:  # the log has everything
                 self.unsaved = f"{type(error).__name__}: {os.strerror(error.errno or 0)}"
-            self._saved[host.number] = host.version, clock
+            self._saved[host.number] = host.version, host.sums.forecasts, clock
 
     unsaved: str | None = None  # why the last snapshot could not be written
 
