@@ -139,7 +139,7 @@ class Nats(Collecting):
         from nats.js.api import ConsumerConfig, RetentionPolicy
         from nats.js.errors import NotFoundError, ServiceUnavailableError
 
-        self._client = await nats.connect(self.url, max_reconnect_attempts=-1)
+        self._client = await nats.connect(self.url, max_reconnect_attempts=-1, error_cb=_told)
         streams = self._client.jetstream()
         try:
             stream = await streams.find_stream_name_by_subject(self.names.subject)
@@ -172,6 +172,10 @@ class Nats(Collecting):
         for reply in replies:
             await self._client.publish(self.names.replies, reply)
         await self._client.flush()
+
+
+async def _told(error: Exception) -> None:
+    logger.warning("NATS: %s", str(error) or type(error).__name__)
 
 
 async def _body_only(raw: Any) -> Any:
