@@ -31,9 +31,10 @@ log, subject, replies, group = sys.argv[1:]
 async def run(service):
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    connection = connection_of({URL!r}, Intake(service), Names(subject, replies, group))
     print("ready", flush=True)
     sys.stdin.readline()
-    await consume(connection_of({URL!r}, Intake(service), Names(subject, replies, group)), stop)
+    await consume(connection, stop)
 
 with Service(log) as service:
     service.add_model(ModelSpec.of("OnlineLogisticRegression", {COLUMNS!r}, ["no", "yes"]))

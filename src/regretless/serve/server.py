@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import ipaddress
 import signal
 import socket
@@ -14,12 +13,12 @@ from pathlib import Path
 import uvicorn
 
 from regretless.serve.api import make_app
+from regretless.serve.collector import calm
 from regretless.serve.keys import Keys
 from regretless.serve.service import Service
 from regretless.serve.traffic import Traffic
 
 GRACE_SECONDS = 3
-COLLECTION = (100_000, 50, 50)  # thresholds: with the usual ones, collections take a fifth of a second under load
 BACKLOG = 2048
 
 
@@ -100,9 +99,7 @@ def run(
         )
         for each in [*service.hosts.values()]:
             service.call(each.warm_up).result()
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*COLLECTION)
+        calm()
         name = f"[{host}]" if ":" in host else host
         started(f"http://{name}:{place.getsockname()[1]}")
         with surviving_signals():
