@@ -4,8 +4,9 @@
     REGRETLESS_DATA=folder python -m benchmarks.nonlinear --streams letter Sine --rows 500
 
 Every row is forecast before its label is used. Scores of rivals are cached in the file given by --cache after each
-rival, so that an interrupted run continues where it ended; ours are always measured. The last table leaves out one kind
-of member of effort="high" at a time.
+rival, so that an interrupted run continues where it ended; ours are always measured. For ratios of times, start with no
+cache: times of two runs differ by a fifth on a busy machine. The last table leaves out one kind of member of
+effort="high" at a time.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from benchmarks import page
+from benchmarks.machine import processor
 from benchmarks.quality import Rows, first, logistic, mean_loss, shuffled
 from benchmarks.timing import progress
 from regretless import MondrianForest, OnlineLogisticRegression, load_dataset
@@ -42,6 +44,7 @@ ABLATION_ROWS = 2_000
 WIDE_ROWS = 1_000  # of usps, whose 256 columns take River and VW many milliseconds per row
 SEED = 0
 UNIFORM = 0.01  # the share of the uniform forecast in the smoothed loss of rivals
+SMOOTHED = f"{100 * UNIFORM:g} %"
 GROWTH = 1.25  # LightGBM is fitted again when there are so many times the rows of its last fit
 FIRST_FIT = 50  # rows
 BEGIN, END = "<!-- nonlinear: begin, written by python -m benchmarks.nonlinear --write -->", "<!-- nonlinear: end -->"
@@ -87,7 +90,7 @@ GENERATORS: dict[str, Callable[[Any, int], Any]] = {
     "RandomRBF": lambda synth, n: synth.RandomRBF(seed_model=SEED, seed_sample=SEED),
     "RandomRBFDrift": lambda synth, n: synth.RandomRBFDrift(seed_model=SEED, seed_sample=SEED, change_speed=0.001),
     "Agrawal": lambda synth, n: synth.Agrawal(seed=SEED),
-    "Agrawal, drift": agrawal_drift,
+    "AgrawalDrift": agrawal_drift,
     "SEA": lambda synth, n: synth.SEA(seed=SEED, noise=0.1),
     "LED": lambda synth, n: synth.LED(seed=SEED, noise_percentage=0.1, irrelevant_features=True),
     "Waveform": lambda synth, n: synth.Waveform(seed=SEED),
@@ -339,10 +342,10 @@ def scores_table(lines: list[Line], field: str) -> list[str]:
     body = []
     for line in lines:
         figures = {name: getattr(found, field) for name, found in line.scores.items()}
-        best = min(value for name, value in figures.items() if name != LIGHTGBM)
+        least = min(value for name, value in figures.items() if name != LIGHTGBM)
         digits = 0 if field == "microseconds" else 4
         texts = [f"{value:.{digits}f}" for value in figures.values()]
-        bold = [f"**{text}**" if value == best else text for text, value in zip(texts, figures.values(), strict=True)]
+        bold = [f"**{text}**" if value == least else text for text, value in zip(texts, figures.values(), strict=True)]
         body.append([line.stream, *bold])
     return page.table(["stream", *names], body)
 
@@ -352,10 +355,17 @@ class Goal(NamedTuple):
     missed: list[str]  # the streams that miss it, with the figures
 
 
-def every_stream(lines: list[Line], what: str, wanted: float, ratio: Callable[[dict[str, Score]], float]) -> Goal:
-    """The number of streams on which a ratio is at most 1, and those on which it is not."""
-    ratios = {line.stream: ratio(line.scores) for line in lines}
-    missed = [f"{name} {value:.3f}" for name, value in ratios.items() if value > 1.0]
+def ratio(figure: float, best: float) -> float:
+    """Of two losses or errors, of which the second may be 0."""
+    return figure / best if best > 0.0 else 1.0 if figure == 0.0 else np.inf
+
+
+def count(
+    lines: list[Line], what: str, wanted: float, over: Callable[[dict[str, Score]], float], most: float = 1.0
+) -> Goal:
+    """On how many streams a ratio is at most `most`; `wanted` is a share of the streams."""
+    ratios = {line.stream: over(line.scores) for line in lines}
+    missed = [f"{name} {value:.3f}" for name, value in ratios.items() if value > most]
     unit = f"of {len(lines)} streams"
     return Goal(page.goal(what, len(lines) - len(missed), wanted * len(lines), True, unit), missed)
 
@@ -371,40 +381,57 @@ def times(lines: list[Line], what: str, above: str, below: str, wanted: float, a
 
 def goals(lines: list[Line], at_d20: float) -> list[Goal]:
     online = [name for name in RIVALS if name in lines[0].scores and name != LIGHTGBM]
-    forests = [name for name in (ARF, AMF) if name in online]
-    found = [Goal(page.goal("time of medium over that of low, d = 20, K = 2", at_d20, 10, False), [])]
-    found.append(times(lines, "time of medium over that of low", MEDIUM, LOW, 10, False))
+    found = [
+        Goal(page.goal("time of medium over that of low, d = 20, K = 2", at_d20, 10, False), []),
+        times(lines, "time of medium over that of low", MEDIUM, LOW, 10, False),
+    ]
+    helped = f"smoothed by {SMOOTHED} where it helps"
     if online:
         what = "log loss of high below every online rival's"
-        found.append(every_stream(lines, what, 0.9, lambda s: s[HIGH].loss / min(s[name].loss for name in online)))
-        what += f", these smoothed by {UNIFORM:.0%} where it helps"
-
-        def smoothed(s: dict[str, Score]) -> float:
-            return s[HIGH].loss / min(min(s[name].loss, s[name].smoothed) for name in online)
-
-        found.append(every_stream(lines, what, 0.9, smoothed))
-    if forests:
-
-        def excess(s: dict[str, Score]) -> float:
-            best = 1.05 * min(s[name].error for name in forests)
-            return s[HIGH].error / best if best > 0.0 else float(s[HIGH].error > 0.0) * np.inf
-
-        what = "errors of high at most 1.05 times those of River's better forest"
-        found.append(every_stream(lines, what, 1.0, lambda s: 1.0 if s[HIGH].error == 0.0 else excess(s)))
-        found.append(times(lines, "time of River's ARF over that of high", ARF, HIGH, 10, True))
-        found.append(times(lines, "time of River's AMF over that of MondrianForest", AMF, FOREST, 20, True))
+        found += [
+            count(lines, what, 0.9, lambda s: ratio(s[HIGH].loss, min(s[name].loss for name in online))),
+            count(
+                lines,
+                f"{what}, these {helped}",
+                0.9,
+                lambda s: ratio(s[HIGH].loss, min(best(s[name]) for name in online)),
+            ),
+        ]
+    if {ARF, AMF} <= set(online):
         what = "log loss of MondrianForest at most that of River's AMF"
-        found.append(every_stream(lines, what, 1.0, lambda s: s[FOREST].loss / s[AMF].loss))
-        what += ", this smoothed where it helps"
-        found.append(
-            every_stream(lines, what, 1.0, lambda s: s[FOREST].loss / min(s[AMF].loss, s[AMF].smoothed)),
-        )
+        found += [
+            count(
+                lines,
+                "errors of high at most 1.05 times those of River's better forest",
+                1.0,
+                lambda s: ratio(s[HIGH].error, min(s[ARF].error, s[AMF].error)),
+                most=1.05,
+            ),
+            times(lines, "time of River's ARF over that of high", ARF, HIGH, 10, True),
+            times(lines, "time of River's AMF over that of MondrianForest", AMF, FOREST, 20, True),
+            count(lines, what, 1.0, lambda s: ratio(s[FOREST].loss, s[AMF].loss)),
+            count(lines, f"{what}, this {helped}", 1.0, lambda s: ratio(s[FOREST].loss, best(s[AMF]))),
+        ]
     return found
+
+
+def best(of_rival: Score) -> float:
+    """Its log loss, smoothed or not, whichever is smaller."""
+    return min(of_rival.loss, of_rival.smoothed)
+
+
+def reference(lines: list[Line]) -> list[str]:
+    """Where the offline reference is better."""
+    if LIGHTGBM not in lines[0].scores:
+        return []
+    better = [line.stream for line in lines if best(line.scores[LIGHTGBM]) < line.scores[HIGH].loss]
+    where = f"{len(better)} of {len(lines)} streams{': ' if better else ''}{', '.join(better)}"
+    return ["", f"The log loss of LightGBM, smoothed by {SMOOTHED} where it helps, is below that of high on {where}."]
 
 
 def misses(found: list[Goal]) -> list[str]:
     listed = [f"- {goal.figure['what'].split(':')[0]}: {', '.join(goal.missed)}" for goal in found if goal.missed]
-    return ["Streams that miss a goal, with the ratio of the two figures:", "", *listed] if listed else []
+    return ["Streams that miss a goal, with the ratio of the figures:", "", *listed] if listed else []
 
 
 def ablation_table(found: list[tuple[str, dict[str, Score]]]) -> list[str]:
@@ -430,7 +457,7 @@ def markdown(
 ) -> list[str]:
     found = goals(lines, at_d20)
     out = [*streams_table(lines), "", "### Goals beyond straight lines", ""]
-    out += [*page.goals_table([goal.figure for goal in found]), "", *misses(found)]
+    out += [*page.goals_table([goal.figure for goal in found]), "", *misses(found), *reference(lines)]
     for field, title in TITLES.items():
         out += ["", f"### {title}", "", *scores_table(lines, field)]
     if ablated:
@@ -451,9 +478,9 @@ learn, in one block for our learners and row by row for the others. One order of
 
 - Ours: `OnlineLogisticRegression` with effort low, medium and high, and `MondrianForest(n_estimators=10)`.
 - River: `ARFClassifier` (ten trees), `AMFClassifier` (ten trees), `HoeffdingAdaptiveTreeClassifier` (HAT) and
-  `KNNClassifier`, with their defaults. They learn the classes as these appear: a class that they have not seen has
-  probability 0, which costs 34.5 in log loss. Therefore the goals are also compared with their forecasts smoothed by
-  {UNIFORM:.0%} of the uniform one, on each stream where that helps them.
+  `KNNClassifier`, with their defaults. These and LightGBM learn the classes as they appear: one that they have not
+  seen has probability 0, which costs 34.5 in log loss. Therefore losses are also compared with those of forecasts
+  smoothed by {SMOOTHED} of the uniform one, on each stream where that helps the rival.
 - Vowpal Wabbit: `-q ::` (all products of two columns) and `--nn 10` (ten hidden units), with logistic loss, and with
   `--oaa K --probabilities` for more than two classes.
 - LightGBM, with its defaults, is fitted again to all rows so far, first to {FIRST_FIT} and then at every {GROWTH} times
@@ -491,6 +518,7 @@ def main() -> None:
     skipped = [name for name in given.streams or STREAMS if name not in wanted]
     packages = dict.fromkeys(RIVALS[name].package for name in rivals)
     notes = ["Versions: " + ", ".join(f"{each} {version(each)}" for each in ("regretless", *packages)) + "."]
+    notes.append(f"Processor: {processor()}, {os.cpu_count()} cores, shared with other work.")
     if len(rivals) < len(RIVALS):
         notes.append(f"Not installed, and so left out: {', '.join(name for name in RIVALS if name not in rivals)}.")
     if skipped:
@@ -512,7 +540,7 @@ def main() -> None:
             for each in rivals:
                 progress(f"{name}: {each}")
                 scores[each] = cache.play(name, rows, each)
-            lines.append(Line(name, *rows.X.shape, rows.K, scores))
+            lines.append(Line(name, rows.y.size, rows.X.shape[1], rows.K, scores))
         ablated = ablation([name for name in ABLATED if name in wanted], min(given.rows, ABLATION_ROWS))
     if not lines:
         raise SystemExit("no stream: set REGRETLESS_DATA to the folder with the data, or install river.")
