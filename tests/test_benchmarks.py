@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks import cold_start, floors, page
+from benchmarks import cold_start, floors, nonlinear, page
 from benchmarks.__main__ import BEGIN, END, markdown
 from benchmarks.growth import slope
 from benchmarks.machine import describe, in_words
 from benchmarks.plain_folklore import PlainFolklore
+from benchmarks.quality import Rows
 from benchmarks.quality_per_second import curve, seconds_until
 
 from regretless import AIOLI, FOLKLORE
+from regretless.learners.logistic.members import names
+from regretless.learners.logistic.settings import Settings
+
+SETTINGS = Settings(effort="high")
 
 
 @pytest.mark.parametrize(("d", "K", "scale"), [(4, 3, 1.0), (3, 2, 1.0), (5, 6, 30.0), (24, 10, 1.0)])
@@ -95,3 +100,46 @@ def test_cold_start_shows_what_it_counts(monkeypatch):
     text = "\n".join(markdown({"d": {"machine": machine, "quick": True, "figures": figures}}))
     assert "import regretless" in text
     assert in_words(machine) in text.replace("\n", " ")
+
+
+def test_scores_are_those_of_the_true_class():
+    rows = Rows(np.zeros((2, 1)), np.array([0, 2]), 3)
+    found = nonlinear.score(np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]]), rows, seconds=4e-6)
+    assert found.loss == pytest.approx((np.log(2.0) - np.log(1e-15)) / 2)
+    assert found.smoothed == pytest.approx(-(np.log(0.495 + 0.01 / 3) + np.log(0.01 / 3)) / 2)
+    assert (found.error, found.microseconds) == (0.5, pytest.approx(2.0))
+    assert found.brier == pytest.approx((0.25 + 2 * 0.0625 + 2.0) / 2)
+    np.testing.assert_allclose(nonlinear.normalised(np.array([[0.0, 0.0], [1.0, 3.0]])), [[0.5, 0.5], [0.25, 0.75]])
+
+
+@pytest.mark.parametrize("kind", nonlinear.KINDS)
+def test_a_kind_of_member_is_left_out_with_its_weights(kind):
+    everything = SETTINGS.members(6, 3)
+    with nonlinear.leaving_out(kind):
+        rest = SETTINGS.members(6, 3)
+    weights = dict(zip(names(everything, 3), everything.prior.tolist(), strict=True))
+    kept = dict(zip(names(rest, 3), rest.prior.tolist(), strict=True))
+    assert kept.items() < weights.items()
+    first = {"certified": "FOLKLORE", "stack": "stack of"}.get(kind, kind)
+    assert all(name.startswith(first) for name in weights.keys() - kept.keys())
+    assert not any(name.startswith(first) for name in kept)
+    assert SETTINGS.members(6, 3).total == everything.total
+
+
+def test_goals_name_the_streams_that_miss_them():
+    def line(stream, high_loss, arf_microseconds):
+        losses = {"low": 1.0, "medium": 1.0, "high": high_loss, "MondrianForest": 0.8, "ARF": 0.9, "AMF": 0.8}
+        times = {"high": 50.0, "ARF": arf_microseconds}
+        scores = {name: nonlinear.Score(loss, loss, 0.1, 0.2, times.get(name, 10.0)) for name, loss in losses.items()}
+        return nonlinear.Line(stream, 100, 2, 2, scores)
+
+    found = nonlinear.goals([line("good", 0.4, 1000.0), line("bad", 1.2, 100.0)], at_d20=3.0)
+    by_name = {goal.figure["what"].split(":")[0]: goal for goal in found}
+    losses, slow = (
+        by_name["log loss of high below every online rival's"],
+        by_name["time of River's ARF over that of high"],
+    )
+    assert (losses.figure["value"], losses.figure["reached"], losses.missed) == (1, False, ["bad 1.500"])
+    assert (slow.figure["value"], slow.missed) == (pytest.approx(2.0), ["bad 2.0"])
+    assert by_name["errors of high at most 1.05 times those of River's better forest"].figure["reached"]
+    assert "bad 1.500" in "\n".join(nonlinear.misses(found))
