@@ -268,7 +268,7 @@ def _print_tables(result: Any) -> None:
 def columns_that_fit(headings: list[str], body: list[list[str]], width: int) -> list[int]:
     """The columns that a terminal of this width has room for, without those that matter least.
 
-    >>> columns_that_fit(["learner", "error", "bound"], [["OnlineLogisticRegression", "3.7%", "12.3"]], 40)
+    >>> columns_that_fit(["learner", "error", "bound"], [["OnlineLogisticRegression", "3.7%", "12.3"]], 35)
     [0, 1]
     """
     widths = [max(len(heading), *(len(row[i]) for row in body)) for i, heading in enumerate(headings)]
