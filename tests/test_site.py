@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import sys
 import zlib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,19 @@ import regretless
 from regretless import bounds
 
 FOLDER = Path("docs/site").resolve()
+needs_sphinx = pytest.mark.skipif(find_spec("sphinx") is None, reason="Sphinx is not installed: pip install '.[docs]'")
 
 
 @pytest.fixture(autouse=True)
 def site_modules(monkeypatch):
+    """The scripts of the site by their names, some of which other tests use for modules of their own."""
+    names = [path.stem for path in FOLDER.glob("*.py")]
+    before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     monkeypatch.syspath_prepend(str(FOLDER))
+    yield
+    for name in names:
+        sys.modules.pop(name, None)
+    sys.modules.update(before)
 
 
 def module(name):
@@ -79,6 +89,7 @@ def test_a_game_is_within_its_bound(name):
         assert all(value <= most + 1e-9 for value, most in zip(values, picture.curves["bound"], strict=True))
 
 
+@needs_sphinx
 def test_every_public_name_is_in_the_reference():
     reference = module("reference")
     pages = reference.pages()
@@ -89,6 +100,7 @@ def test_every_public_name_is_in_the_reference():
     assert "predict_then_learn" in pages["api/AIOLI.rst"] and "get_params" not in pages["api/AIOLI.rst"]
 
 
+@needs_sphinx
 def test_docstrings_become_restructured_text():
     lines = (
         "One line.\n\nParameters\n----------\nradius, d : B, |u| at most\n    that; "
