@@ -95,6 +95,13 @@ def test_keyed_learners(capsys):
     assert pooled < keyed and pooled < one
 
 
+def test_service_client(capsys):
+    pytest.importorskip("fastapi", reason="the service is not installed: pip install '.[serve]'")
+    text = printed("service_client", capsys)
+    assert "400 labels, learned again by a repeat: False" in text
+    assert "after the crash: 400 labels, the same loss: True" in text
+
+
 def test_regret_lecture(capsys):
     text = printed("regret_lecture", capsys)
     assert "follow the leader: 999.0" in text
