@@ -9,7 +9,18 @@ import pytest
 from scipy import sparse
 
 from commands import command
-from regretless import AIOLI, FOLKLORE, FTRL, GAF, OGD, ONS, MondrianForest, OnlineLogisticRegression, VovkAzouryWarmuth
+from regretless import (
+    AIOLI,
+    FOLKLORE,
+    FTRL,
+    GAF,
+    OGD,
+    ONS,
+    KernelAIOLI,
+    MondrianForest,
+    OnlineLogisticRegression,
+    VovkAzouryWarmuth,
+)
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 3)) / 2
@@ -56,9 +67,12 @@ def test_ridge_weights() -> None:
         learner.effects(["a", "b"])
 
 
-def test_a_forest_has_no_effects() -> None:
+@pytest.mark.parametrize("learner", [MondrianForest(n_estimators=2), KernelAIOLI()], ids=["forest", "kernel"])
+def test_learners_without_weights_have_no_effects(learner: Any) -> None:
+    learner = learner.fit(X[:30], TWO[:30])
+    assert not hasattr(learner, "coef_")
     with pytest.raises(ValueError, match="no weights per feature"):
-        MondrianForest(n_estimators=2).fit(X[:30], TWO[:30]).effects()
+        learner.effects()
 
 
 @pytest.mark.parametrize("effort", ["low", "medium"])

@@ -54,6 +54,7 @@ class KernelClassifier(SurrogateClassifier):
     implements the exact form, and names the kernels of its linear learner.
     """
 
+    _weighs_columns = False
     kernel: str | Callable[[Array, Array], float]
     gamma: float | None
     degree: int

@@ -50,6 +50,7 @@ class SurrogateClassifier(PlaysOnDevice, OnlineClassifier):
     _learned: ClassVar[tuple[str, ...]] = ("_priors", "_pull")
     _priors: float = 1.0  # how many times lambda counts at most, in a merged learner
     _pull: float = 1.0  # the factor of the forecast's pull in a merged learner
+    _weighs_columns: ClassVar[bool] = True  # False if the weights are those of other features
     _keeps_pull: ClassVar[float] = 0.0  # the exponent of this factor: 0 if the leader does not make up for the pull
     # Comparators have logits up to C = radius |x| times this: 1/2 if the weights give the margin z_1 - z_0.
     _logits_per_weight: ClassVar[float] = 1.0
@@ -94,8 +95,11 @@ class SurrogateClassifier(PlaysOnDevice, OnlineClassifier):
     def coef_(self) -> Array:
         """The weights of the leader: (1, d) of the log-odds for two classes, else (K, d).
 
-        A forecast is near x . coef_, and closer to equal probabilities where few rows like x were learned.
+        A forecast is near the product of x with these, and closer to equal probabilities where few rows like x were
+        learned.
         """
+        if not self._weighs_columns:
+            raise AttributeError(f"{type(self).__name__} has no weights of columns.")
         check_is_fitted(self, "state_")
         W = self.state_.w.reshape(self._n_classes - 1, -1)
         return W.copy() if self.binary_only else from_logits(helmert(self._n_classes) @ W)
