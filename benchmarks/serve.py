@@ -216,9 +216,11 @@ def measure(name: str, server: tuple[int, int], several: list[list[bytes]], n: i
 def has_postgres() -> bool:
     try:
         import psycopg
-
+    except ImportError:
+        return False
+    try:
         psycopg.connect(POSTGRES, connect_timeout=2).close()
-    except Exception:
+    except psycopg.OperationalError:
         return False
     return True
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
+
+import gallery  # `build.py` puts docs/site, with this and the extensions, on the path
 
 import regretless
 
-HERE = Path(os.environ["REGRETLESS_SITE"])  # docs/site, where the extensions are
-sys.path.insert(0, str(HERE))
-
-import gallery  # noqa: E402
+HERE = Path(os.environ["REGRETLESS_SITE"])  # docs/site
 
 project = "regretless"
 author = "The regretless founders"

@@ -6,14 +6,14 @@ import asyncio
 import signal
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from regretless.cli.exits import clean_errors
 from regretless.cli.listing import complete_learner
-from regretless.cli.serve import Sync, open_service
+from regretless.cli.options import Classes, Features, Snapshots, Sync, SyncMode
+from regretless.cli.serve import open_service
 from regretless.cli.terminal import say
 
 
@@ -23,20 +23,14 @@ def consume(
         str | None,
         typer.Option(help="A learner, or a model file; see `regretless serve`.", autocompletion=complete_learner),
     ] = None,
-    features: Annotated[
-        list[str] | None, typer.Option(help="The columns, a,b,c, or their number, for a new model.")
-    ] = None,
-    classes: Annotated[list[str] | None, typer.Option(help="The labels, no,yes, for a new model.")] = None,
+    features: Features = None,
+    classes: Classes = None,
     name: Annotated[str, typer.Option(help="The model of messages that name none.")] = "default",
     log: Annotated[
         str, typer.Option(help="The log: an SQLite file, or postgresql://USER@HOST/NAME.")
     ] = "regretless.db",
-    snapshots: Annotated[
-        Path | None, typer.Option(help="The folder of snapshots (default: beside an SQLite log).")
-    ] = None,
-    sync: Annotated[
-        Sync, typer.Option(help="SQLite: full keeps the last commits through a power failure, and is slower.")
-    ] = Sync.normal,
+    snapshots: Snapshots = None,
+    sync: SyncMode = Sync.normal,
     subject: Annotated[
         str, typer.Option(help="The subject, stream, queue or topic of the messages.")
     ] = "regretless.events",

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from regretless.cli.exits import INTERRUPTED, clean_errors, refuse_to_replace, this_command
-from regretless.cli.options import COLUMNS, Decimal, Encoding, OnBad, Quiet, declared
+from regretless.cli.options import Category, Date, DecimalMark, Drop, Encoding, Number, OnBad, Quiet, declared
 from regretless.cli.terminal import printable, say
 from regretless.core.progress import progress_bar
 
@@ -23,7 +23,6 @@ WIDTH = 120  # of a table written to a file
 GAP = 2  # between two columns
 LEAST_IMPORTANT = ("bound", "certificate", "regret")  # the columns that a narrow terminal lacks
 UNFINISHED = "unfinished.jsonl"  # the finished games of an interrupted race
-Names = list[str] | None
 
 
 class Order(StrEnum):
@@ -63,15 +62,11 @@ def race(
         OnBad.error
     ),
     encoding: Encoding = None,
-    decimal: Annotated[
-        Decimal | None, typer.Option(help="The decimal mark in CSV (default: as the column looks).")
-    ] = None,
-    drop: Annotated[Names, typer.Option(help="Columns to leave out: a,b.", rich_help_panel=COLUMNS)] = None,
-    category: Annotated[
-        Names, typer.Option(help="Columns of categories, such as codes of digits.", rich_help_panel=COLUMNS)
-    ] = None,
-    number: Annotated[Names, typer.Option(help="Columns of numbers.", rich_help_panel=COLUMNS)] = None,
-    date: Annotated[Names, typer.Option(help="Columns of dates or times.", rich_help_panel=COLUMNS)] = None,
+    decimal: DecimalMark = None,
+    drop: Drop = None,
+    category: Category = None,
+    number: Number = None,
+    date: Date = None,
     out: Annotated[Path, typer.Option(help="The output folder for leaderboard, plots and curves.")] = Path("race"),
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted race.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an interrupted race.")] = False,
@@ -99,14 +94,13 @@ def race(
         path = out / UNFINISHED
         if path.exists() and not (resume or overwrite):
             refuse_to_replace(out, "an interrupted race", [("continue it", "--resume"), ("start again", "--overwrite")])
-        numbers = "comma" if decimal is Decimal.comma else "number"
         bad: list[Any] = []
         read = {
             "on_bad": on_bad.value,
             "on_bad_line": bad.append,
             "encoding": encoding,
             "decimal": None if decimal is None else decimal.value,
-            "declare": declared(drop=drop, category=category, **{numbers: number}, time=date),
+            "declare": declared(decimal, drop=drop, category=category, number=number, time=date),
         }
         options: dict[str, Any] = {
             "orders": orders,

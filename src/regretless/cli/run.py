@@ -17,14 +17,19 @@ from regretless.cli.listing import complete_learner
 from regretless.cli.options import (
     COLUMNS,
     OUTPUT,
+    Category,
     Cost,
     Data,
-    Decimal,
+    Date,
+    DecimalMark,
+    Drop,
     Encoding,
     EscapeFormulas,
     Format,
     Id,
     Kind,
+    Names,
+    Number,
     OnBad,
     Positive,
     Quiet,
@@ -33,8 +38,6 @@ from regretless.cli.options import (
 )
 from regretless.cli.terminal import printable, printable_json, say
 from regretless.core.progress import progress_bar
-
-Names = list[str] | None
 
 
 def run(
@@ -56,15 +59,11 @@ def run(
     ),
     format: Format = None,
     encoding: Encoding = None,
-    decimal: Annotated[
-        Decimal | None, typer.Option(help="The decimal mark in CSV (default: as the column looks).")
-    ] = None,
-    drop: Annotated[Names, typer.Option(help="Columns to leave out: a,b.", rich_help_panel=COLUMNS)] = None,
-    category: Annotated[
-        Names, typer.Option(help="Columns of categories, such as codes of digits.", rich_help_panel=COLUMNS)
-    ] = None,
-    number: Annotated[Names, typer.Option(help="Columns of numbers.", rich_help_panel=COLUMNS)] = None,
-    date: Annotated[Names, typer.Option(help="Columns of dates or times.", rich_help_panel=COLUMNS)] = None,
+    decimal: DecimalMark = None,
+    drop: Drop = None,
+    category: Category = None,
+    number: Number = None,
+    date: Date = None,
     trend: Annotated[
         Names, typer.Option(help="Columns of dates to use as numbers of days, for a trend.", rich_help_panel=COLUMNS)
     ] = None,
@@ -123,7 +122,6 @@ def run(
         from regretless.evaluate.run.run import DEFAULT, Settings
 
         require_file(data)
-        numbers = "comma" if decimal is Decimal.comma else "number"
         settings = Settings(
             data,
             target,
@@ -135,7 +133,7 @@ def run(
             None if classes is None else tuple(classes.split(",")),
             bits,
             columns,
-            declared(drop=drop, category=category, **{numbers: number}, time=date, trend=trend, id=id),
+            declared(decimal, drop=drop, category=category, number=number, time=date, trend=trend, id=id),
             None if decimal is None else decimal.value,
             encoding,
             checkpoint_every=checkpoint_every,

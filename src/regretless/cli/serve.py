@@ -6,7 +6,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,18 +13,11 @@ import typer
 
 from regretless.cli.exits import clean_errors
 from regretless.cli.listing import complete_learner
-from regretless.cli.options import names
+from regretless.cli.options import Classes, Features, Snapshots, Sync, SyncMode, names
 from regretless.cli.terminal import say
 
 if TYPE_CHECKING:
     from regretless.serve.service import Service
-
-
-class Sync(StrEnum):
-    """When a commit is on the disk."""
-
-    normal = "normal"
-    full = "full"
 
 
 def serve(
@@ -36,21 +28,15 @@ def serve(
             autocompletion=complete_learner,
         ),
     ] = None,
-    features: Annotated[
-        list[str] | None, typer.Option(help="The columns, a,b,c, or their number, for a new model.")
-    ] = None,
-    classes: Annotated[list[str] | None, typer.Option(help="The labels, no,yes, for a new model.")] = None,
+    features: Features = None,
+    classes: Classes = None,
     name: Annotated[str, typer.Option(help="The name of the model.")] = "default",
     log: Annotated[
         str | None,
         typer.Option(help="The log: an SQLite file (default: regretless.db), or postgresql://USER@HOST/NAME."),
     ] = None,
-    snapshots: Annotated[
-        Path | None, typer.Option(help="The folder of snapshots (default: beside an SQLite log).")
-    ] = None,
-    sync: Annotated[
-        Sync, typer.Option(help="SQLite: full keeps the last commits through a power failure, and is slower.")
-    ] = Sync.normal,
+    snapshots: Snapshots = None,
+    sync: SyncMode = Sync.normal,
     keys: Annotated[Path | None, typer.Option(help="The file of API keys; see `regretless keys`.")] = None,
     host: Annotated[
         str, typer.Option(help="The address to listen on; others than this machine need --keys.")

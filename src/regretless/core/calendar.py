@@ -58,6 +58,15 @@ def calendar_features(values: Any) -> Array:
     return found
 
 
+def calendar_names(name: Any) -> list[str]:
+    """The names of the calendar features of a column.
+
+    >>> calendar_names("day")[:2]
+    ['day, hour sin', 'day, hour cos']
+    """
+    return [f"{name}, {part.replace('_', ' ')}" for part in CALENDAR]
+
+
 def is_date(value: Any) -> bool:
     """Whether a value is a date or a time."""
     return isinstance(value, datetime.date | np.datetime64)

@@ -54,7 +54,7 @@ def prepared(data: Dataset, rows: int | None = None, seed: int | None = 0) -> St
 
     X = data.X.toarray() if sparse.issparse(data.X) else data.X
     n, d = X.shape
-    order = (np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n))[:rows]
+    order = row_order(n, rows, seed)
     scaler = StandardScaler().fit(X)  # all rows, also of a shorter stream
     return Stream(
         name=data.name,
@@ -65,3 +65,8 @@ def prepared(data: Dataset, rows: int | None = None, seed: int | None = 0) -> St
         about=f"{len(order)} rows, {d + 1} features, {len(data.classes)} classes; columns standardised, "
         f"rows of norm about 1, {'the order of the file' if seed is None else f'order by seed {seed}'}",
     )
+
+
+def row_order(n: int, rows: int | None, seed: int | None) -> np.ndarray:
+    """The first `rows` of n rows in the random order of a seed, or in their own order (None)."""
+    return (np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n))[:rows]

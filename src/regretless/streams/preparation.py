@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from regretless.core.calendar import CALENDAR, calendar_features
+from regretless.core.calendar import CALENDAR, calendar_features, calendar_names
 from regretless.core.types import Array
 
 MOST_LEVELS = 100  # columns per category: its most frequent values
@@ -64,8 +64,7 @@ class Preparation:
             return [*(f"column {j}" for j in self.kept), "constant"]
         found: list[str] = []
         for name, kind, fill, levels in self.columns or ():
-            parts = CALENDAR if kind == DATE else ("",) * len(fill)
-            found += [f"{name}, {part.replace('_', ' ')}" if part else name for part in parts]
+            found += calendar_names(name) if kind == DATE else [name] * len(fill)
             found += [f"{name} = {level}" for level in levels]
         return [*found, "constant"]
 

@@ -24,7 +24,7 @@ from regretless.evaluate.race.rivals import rivals_of
 from regretless.evaluate.trace import Trace
 from regretless.streams import Dataset, Stream
 from regretless.streams import stream as named_stream
-from regretless.streams.named import prepared
+from regretless.streams.named import prepared, row_order
 from regretless.theory.domains import Ball, Domain, RowBall, WholeSpace
 
 Source = str | Dataset | Stream  # where the rows come from
@@ -59,8 +59,7 @@ def order_of(source: Source, rows: int | None, seed: int | None) -> Stream:
         return _named(source, rows, seed)
     if isinstance(source, Dataset):
         return prepared(source, rows, seed)
-    n = len(source.y)
-    order = (np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n))[:rows]
+    order = row_order(len(source.y), rows, seed)
     return source._replace(X=source.X[order], y=np.asarray(source.y)[order])
 
 
@@ -85,11 +84,16 @@ def play_game(
         return _guest_game(name, partial(copy.deepcopy, learner), stream, stream.y, stream.classes)
 
 
+def as_signs(y: Any, classes: list[Any]) -> Array:
+    """Two classes as -1 and 1, for learners that forecast numbers."""
+    return np.where(np.asarray(y) == classes[1], 1.0, -1.0)
+
+
 def _own_game(name: str, learner: OnlineLearner, stream: Stream) -> Game | Refusal:
     numbers = is_regressor(learner)
     if numbers and len(stream.classes) != 2:
         return Refusal(name, "it forecasts numbers, which can separate only two classes")
-    labels = np.where(stream.y == stream.classes[1], 1.0, -1.0) if numbers else stream.y
+    labels = as_signs(stream.y, stream.classes) if numbers else stream.y
     classes = None if numbers else stream.classes
     options: dict[str, Any] = {"classes": classes, "progress": False}
     try:

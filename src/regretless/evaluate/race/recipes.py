@@ -6,14 +6,15 @@ import base64
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone, is_regressor
 
 from regretless.core.learner import OnlineLearner
 from regretless.core.stored import Stored
+from regretless.evaluate.race.games import as_signs
 from regretless.streams import Dataset, Stream
 from regretless.streams.preparation import Preparation
 
@@ -43,9 +44,11 @@ class Recipe:
 
     def targets(self, y: Any) -> Any:
         """Labels as they were in the race: -1 and 1 for learners that forecast numbers."""
-        if y is None or not is_regressor(self.learner()):
-            return y
-        return np.where(np.asarray(y) == self.classes[1], 1.0, -1.0)
+        return as_signs(y, self.classes) if self._takes_numbers else y
+
+    @cached_property
+    def _takes_numbers(self) -> bool:
+        return bool(is_regressor(self.learner()))
 
 
 def recipes_of(stream: Stream, source: Any, field: Mapping[str, Any]) -> str | None:

@@ -16,6 +16,7 @@ import numpy as np
 from regretless.core.files import replacing, write_text
 from regretless.core.types import Array
 from regretless.evaluate.race.games import Game, Refusal
+from regretless.evaluate.race.recipes import FOLDER as RECIPES
 
 QUARTILES = (0.25, 0.5, 0.75)
 
@@ -184,14 +185,14 @@ class Race:
         write_text(folder / "leaderboard.md", self.to_markdown())
         write_text(folder / "leaderboard.json", self.to_json())
         write_text(folder / "leaderboard.csv", self.to_csv())
-        for old in (folder / "recipes").glob("*.json"):  # of an earlier race
+        for old in (folder / RECIPES).glob("*.json"):  # of an earlier race
             old.unlink()
         pictures = []
         for stream in self.streams:
             write_text(folder / f"{stream.name}.csv", stream.curves_csv())
             if stream.recipes is not None:
-                (folder / "recipes").mkdir(exist_ok=True)
-                write_text(folder / "recipes" / f"{stream.name}.json", stream.recipes)
+                (folder / RECIPES).mkdir(exist_ok=True)
+                write_text(folder / RECIPES / f"{stream.name}.json", stream.recipes)
             pictures.append(folder / f"{stream.name}.png")
             with replacing(pictures[-1]) as file:
                 stream.plot()[0].figure.savefig(file, format="png", dpi=150)

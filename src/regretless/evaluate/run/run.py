@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from regretless.core.calendar import CALENDAR
+from regretless.core.calendar import calendar_names
 from regretless.core.errors import BadRow
 from regretless.core.persist import load
 from regretless.evaluate.match import Match
@@ -139,9 +139,9 @@ class Run:
             return self._recipe.preparation.names
         if self.learner.reads_tables or not isinstance(self._columns, dict):
             return None
-        names = []
+        names: list[str] = []
         for name, kind in self._columns.items():
-            names += [f"{name}, {part.replace('_', ' ')}" for part in CALENDAR] if kind == "time" else [name]
+            names += calendar_names(name) if kind == "time" else [name]
         return names
 
     def targets(self, y: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regretless.core.calendar import CALENDAR
+from regretless.core.calendar import calendar_names
 from regretless.core.effects import Effect, from_logits, largest_first, names_of
 from regretless.core.types import Array
 from regretless.learners.logistic.scaling import COUNT, MEAN, SQUARE
@@ -61,7 +61,7 @@ def _columns(learner: OnlineLogisticRegression, names: Any) -> tuple[list[str], 
         name = given[column]
         found.append(
             {NUMBER: name, CATEGORY: f"{name} = {category}", MISSING: f"{name} is missing"}.get(what)
-            or f"{name}, {CALENDAR[category].replace('_', ' ')}"
+            or calendar_names(name)[category]
         )
         numeric.append(what in (NUMBER, DATE))
     return found, np.array(numeric, dtype=bool)

@@ -6,6 +6,10 @@ export function count(n) {
   return n == null ? "–" : several.format(n);
 }
 
+export function rounded(n) {
+  return count(n == null ? null : Math.round(n));
+}
+
 export function number(value) {
   if (value == null) return "–";
   const size = Math.abs(value);

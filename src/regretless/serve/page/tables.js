@@ -1,7 +1,7 @@
 // The table of models, side by side, and the table of the last forecasts.
 
 import { colourOf } from "./charts.js";
-import { clock, count, duration, element, number, percent } from "./format.js";
+import { clock, count, duration, element, number, percent, rounded } from "./format.js";
 
 const ROWS = [
   ["Labels learned", (m) => count(m.summary.labels)],
@@ -16,10 +16,10 @@ const ROWS = [
   ["– certificate", (m) => number(m.regret.certificate)],
   ["– cost of late labels", (m) => number(m.regret.delay_cost)],
   ["Bound", (m) => number(m.regret.bound)],
-  ["Labels come after", (m) => `${duration(m.summary.delay_seconds)}, ${number(m.summary.delay_labels)} other labels`],
+  ["Labels come after", (m) => `${duration(m.summary.delay_seconds)}, ${rounded(m.summary.delay_labels)} other labels`],
 ];
 
-const CHANGES = { 1: [" ▲ more than before", "bad"], 0: [" as before", ""], "-1": [" ▼ less than before", "good"] };
+const CHANGES = { 1: [" ▲ more than before", "bad"], 0: [" (as before)", ""], "-1": [" ▼ less than before", "good"] };
 
 // Lately against so far: in words too, because not everyone sees the colour.
 function lately(model) {
