@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax, logsumexp
 
 import reference
+from regretless.learners.second_order import expectation
 from regretless.learners.second_order.expectation import (
     fresh_points,
     over_points,
@@ -45,6 +47,37 @@ def test_three_classes_to_1e_8(seed):
     expected = reference.softmax_normal_expectation(m, 2 * Sigma)
     np.testing.assert_allclose(np.exp(log_p), expected, rtol=0, atol=1e-8)
     assert np.isfinite(log_p).all()
+
+
+@pytest.mark.parametrize("scale", [*expectation.PAIR_WITHIN, *expectation.PLANE_WITHIN])
+@pytest.mark.parametrize("side", [0.999, 1.001])
+def test_every_rule_is_exact_to_the_end_of_its_range(scale, side):
+    """The standard deviation of the difference of two logits is where one rule ends and the next begins."""
+    for K, within, tolerance in ((2, two_classes, 1e-12), (3, plane, 1e-9)):
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            m, Sigma = rng.normal(size=K) * 10 ** rng.uniform(-1, 1), np.zeros((K, K))
+            Sigma[:2, :2] = (scale * side) ** 2 * np.array([[0.25, -0.25], [-0.25, 0.25]])
+            log_p = np.empty(K)
+            within(m, Sigma, log_p)
+            expected = reference.log_softmax_normal_expectation(m, 2 * Sigma)
+            np.testing.assert_allclose(log_p, expected, rtol=0, atol=tolerance)
+
+
+def plane(m, Sigma, log_p):
+    three_classes(m, Sigma, helmert(3), log_p)
+
+
+@pytest.mark.parametrize("K", [2, 4, 7])
+@pytest.mark.parametrize("far", [0.1, 3.0, 1e3])  # the last needs logarithms
+def test_means_over_points(K, far):
+    rng = np.random.default_rng(0)
+    m, F, points = 5.0 * rng.normal(size=K), far * rng.normal(size=(K, K)), rng.normal(size=(40, K - 1))
+    Sigma, log_p = F @ F.T, np.empty(K)
+    over_points(m, Sigma, helmert(K), points, log_p)
+    z = m + points @ expectation.covariance_root(Sigma, helmert(K)).T
+    expected = logsumexp(log_softmax(z, axis=1), axis=0) - np.log(len(points))
+    np.testing.assert_allclose(log_p, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(12))

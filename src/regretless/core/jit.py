@@ -168,6 +168,11 @@ def apart_kernel(function: Kernel) -> Kernel:
     return _compile(function, FUSED, forceinline=True, pipeline_class=_Apart)
 
 
+def merged_kernel(function: Kernel) -> Kernel:
+    """A `kernel` inlined into its callers after compilation: arrays in a tuple are then not counted at every call."""
+    return _compile(function, FUSED, forceinline=True)
+
+
 def lanes_kernel(function: Kernel) -> Kernel:
     """An `apart_kernel` in which short loops of a fixed length become vector instructions. It calls no other kernel."""
     return _compile(function, FUSED, forceinline=True, pipeline_class=_Lanes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from regretless.core.jit import inlined_kernel, kernel
+from regretless.core.jit import inlined_kernel, kernel, merged_kernel
 from regretless.core.types import Array
 
 
@@ -25,7 +25,7 @@ def leader(z: Array) -> int:
     return top
 
 
-@kernel
+@merged_kernel
 def softmax(z: Array, p: Array) -> float:
     """p = softmax(z); returns lse(z)."""
     top = z[0]

@@ -16,7 +16,7 @@ from regretless.core.types import Array
 from regretless.learners.logistic import adagrad, certified, expanded, frequencies, newton
 from regretless.learners.logistic.adagrad import WEIGHTS, Rates
 from regretless.learners.logistic.certified import Reach
-from regretless.learners.logistic.expanded import Given, widest
+from regretless.learners.logistic.expanded import Given, linear_members, widest
 from regretless.learners.logistic.linear import forecast_block
 from regretless.learners.logistic.members import RANGED, Constants
 from regretless.learners.logistic.mixing import MixtureState, blend, mix
@@ -31,6 +31,17 @@ ENTRIES = 2**22  # of the rows and forecasts that are held meanwhile
 certified_run, newton_run, adagrad_run, frequencies_run = certified.run, newton.run, adagrad.run, frequencies.run
 certified_forecast, frequencies_forecast = certified.forecast_block, frequencies.forecast_block
 expanded_run, expanded_forecast = expanded.run, expanded.forecast_block
+
+
+class Told(NamedTuple):
+    """What members are given of some rows."""
+
+    X: Array
+    rows: Array  # standardised
+    ranged: Array  # columns with two values divided by their range
+    counts: Array  # of the values learned before, per column
+    Y: Array
+    weight: Array
 
 
 @kernel
@@ -50,36 +61,67 @@ def run(
     see `mix`.
     """
     s, c = LogisticState(*state), Constants(*constants)
-    M, N, R = s.P.shape[0], s.matrices.shape[0], s.tables.shape[0]
-    n, K, d = X.shape[0], Y.shape[1], s.tables.shape[3]
-    mixture = MixtureState(c.prior, s.log_weight, s.losses, s.scores, s.bins, s.tally, s.stack_matrix, s.stack_weights)
-    members = c.prior.size
-    m = min(n, AT_ONCE, max(1, ENTRIES // (2 * d + widest(s) + members * K)))
-    Z, by_range, logits, sizes = np.empty((m, d)), np.empty((m, d)), np.empty((members, m, K)), np.empty(m)
+    n, K, d, members = X.shape[0], Y.shape[1], s.tables.shape[3], c.prior.size
+    m = rows_at_once(s, c, n)
+    Z, by_range, logits = np.empty((m, d)), np.empty((m, d)), np.empty((members, m, K))
     for start in range(0, n, max(m, 1)):
         stop = min(n, start + m)
-        rows, ranged, Ys, ws = Z[: stop - start], by_range[: stop - start], Y[start:stop], weight[start:stop]
-        counts = s.moments[COUNT].copy()
-        rescale(s.moments, X[start:stop], ws, rows, ranged)
-        for t in range(stop - start):
-            square = 0.0
-            for j in range(d):
-                square += rows[t, j] * rows[t, j]
-            sizes[t] = math.sqrt(square)
-        for i in range(M):
-            own, reach = SurrogateState(s.P[i], s.w[i], s.tallies[i]), Reach(c.radii[i], c.regularization[i], c.helmert)
-            certified_run(own, rows, Ys, ws, reach, logits[i, : stop - start])
-        for i in range(N):
-            step = Step(c.newton[i, 0], c.newton[i, 1], c.newton[i, 2])
-            own_rows = ranged if c.newton[i, 4] == RANGED else rows
-            newton_run(s.matrices[i], s.weights[i], step, own_rows, Ys, ws, logits[M + i, : stop - start])
-        for i in range(R):
-            rates, own_rows = Rates(c.rates[i, 0], c.rates[i, 1]), ranged if c.rates[i, 2] == RANGED else rows
-            said = logits[M + N + i, : stop - start]
-            adagrad_run(s.tables[i], s.slopes[i : i + 1], rates, own_rows, Ys, ws, said)
-        frequencies_run(s.counts, Ys, ws, logits[M + N + R, : stop - start])
-        expanded_run(s, c, Given(X[start:stop], rows, counts), Ys, ws, logits)
-        mix(mixture, logits[:, : stop - start], Ys, ws, sizes, c.shares, reserves, out[start:stop])
+        told = Told(
+            X[start:stop],
+            Z[: stop - start],
+            by_range[: stop - start],
+            s.moments[COUNT].copy(),
+            Y[start:stop],
+            weight[start:stop],
+        )
+        rescale(s.moments, told.X, told.weight, told.rows, told.ranged)
+        for i in range(linear_members(c)):
+            play_linear(s, c, i, told, logits[i, : stop - start])
+        expanded_run(s, c, Given(told.X, told.rows, told.counts), told.Y, told.weight, logits)
+        finish(s, c, told, logits[:, : stop - start], reserves, out[start:stop])
+
+
+@kernel
+def rows_at_once(s: LogisticState, c: Constants, n: int) -> int:
+    """How many of n rows a member plays before the next one does."""
+    d, K = s.tables.shape[3], s.slots.size
+    return min(n, AT_ONCE, max(1, ENTRIES // (2 * d + widest(s) + c.prior.size * K)))
+
+
+@kernel
+def play_linear(s: LogisticState, c: Constants, i: int, told: Told, said: Array) -> None:
+    """Play some rows with member i of those on rescaled rows; `said` holds the logits forecast."""
+    M, N, R = s.P.shape[0], s.matrices.shape[0], s.tables.shape[0]
+    rows, ranged, Y, weight = told.rows, told.ranged, told.Y, told.weight
+    if i < M:
+        own, reach = SurrogateState(s.P[i], s.w[i], s.tallies[i]), Reach(c.radii[i], c.regularization[i], c.helmert)
+        certified_run(own, rows, Y, weight, reach, said)
+    elif i < M + N:
+        i -= M
+        step, own_rows = (
+            Step(c.newton[i, 0], c.newton[i, 1], c.newton[i, 2]),
+            ranged if c.newton[i, 4] == RANGED else rows,
+        )
+        newton_run(s.matrices[i], s.weights[i], step, own_rows, Y, weight, said)
+    elif i < M + N + R:
+        i -= M + N
+        rates, own_rows = Rates(c.rates[i, 0], c.rates[i, 1]), ranged if c.rates[i, 2] == RANGED else rows
+        adagrad_run(s.tables[i], s.slopes[i : i + 1], rates, own_rows, Y, weight, said)
+    else:
+        frequencies_run(s.counts, Y, weight, said)
+
+
+@kernel
+def finish(s: LogisticState, c: Constants, told: Told, logits: Array, reserves: bool, out: Array) -> None:
+    """Mix what the members have said of some rows."""
+    sizes = np.empty(told.rows.shape[0])
+    for t in range(sizes.size):
+        square = 0.0
+        for j in range(told.rows.shape[1]):
+            square += told.rows[t, j] * told.rows[t, j]
+        sizes[t] = math.sqrt(square)
+    mixture = MixtureState(c.prior, s.log_weight, s.losses, s.scores, s.bins, s.tally, s.stack_matrix, s.stack_weights)
+    mix(mixture, logits, told.Y, told.weight, sizes, c.shares, reserves, out)
 
 
 class RowConstants(NamedTuple):
@@ -107,9 +149,8 @@ def forecast(state: tuple[Any, ...], X: Array, constants: tuple[Any, ...], out: 
     s, c = LogisticState(*state), Constants(*constants)
     M, N, R = s.P.shape[0], s.weights.shape[0], s.tables.shape[0]
     n, K, d = X.shape[0], out.shape[1], s.tables.shape[3]
-    members = c.prior.size
-    m = min(n, AT_ONCE, max(1, ENTRIES // (2 * d + widest(s) + members * K)))
-    Z, by_range, logits, nothing = np.empty((m, d)), np.empty((m, d)), np.empty((members, m, K)), np.zeros(m)
+    m = rows_at_once(s, c, n)
+    Z, by_range, logits, nothing = np.empty((m, d)), np.empty((m, d)), np.empty((c.prior.size, m, K)), np.zeros(m)
     for start in range(0, n, max(m, 1)):
         stop = min(n, start + m)
         rows, ranged = Z[: stop - start], by_range[: stop - start]

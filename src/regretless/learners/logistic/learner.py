@@ -13,7 +13,7 @@ from regretless.core.interrupts import listen, stretches
 from regretless.core.learner import OnlineClassifier
 from regretless.core.tally import LOSS, ROWS
 from regretless.core.types import Array
-from regretless.learners.logistic import state
+from regretless.learners.logistic import state, threads
 from regretless.learners.logistic.game import ENTRIES, run
 from regretless.learners.logistic.mixing import reserve, write_forecasts
 from regretless.learners.logistic.schema import Schema
@@ -123,7 +123,10 @@ class GrowingClassifier(OnlineClassifier):
             if self._encoder.named:
                 self.n_features_in_ = max(1, index.n - bool(self._constants.intercept))
             return
-        run(tuple(self.state_), table, Y, weight, tuple(self._constants), reserves, out)
+        if threads.pays(self.state_, len(table)):
+            threads.run(self.state_, table, Y, weight, self._constants, reserves, out)
+        else:
+            run(tuple(self.state_), table, Y, weight, tuple(self._constants), reserves, out)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         self._run_slots(X, Y, weight, out, reserves=False)

@@ -31,8 +31,9 @@ import numpy as np
 from regretless.core.jit import inlined_kernel, kernel, summing_kernel
 from regretless.core.links import softmax
 from regretless.core.types import Array
+from regretless.learners.logistic.linear import forecast_row
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
-from regretless.learners.second_order.surrogate import end_fold, flush_one, fold_one, fold_row, in_four, product_one
+from regretless.learners.second_order.surrogate import end_fold, flush_one, fold, fold_row, in_four, product_one
 
 CLOSE = 1e-6  # a Newton step that changes no difference of logits by more leaves an error of its square
 MOST_STEPS = 100
@@ -63,19 +64,19 @@ def run(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: 
     kappa, lam, rho = step
     K, d = w.shape
     V, U = np.empty((K, d)), np.zeros((K, d))
-    m, q, z, p = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
+    q, z, p = np.empty(K), np.empty(K), np.empty(K)
     for t in range(X.shape[0]):
         c = weight[t]
+        forecast_row(w, X, t, out)
         for k in range(K):
-            m[k], _ = fold_one(P[k], U[k], w[k], X, t, V[k])
+            fold(P[k], U[k : k + 1], X[t], V[k : k + 1])
             if rho < 1.0 and c != 0.0:
                 forget(P[k], V[k], X, t, rho, 1.0 / lam)
             q[k] = variance(V[k], X, t)
-        out[t] = m
         if c == 0.0:
             U[:] = 0.0
             continue
-        settle(m, q, c, Y[t], z, p)
+        settle(out[t], q, c, Y[t], z, p)
         for k in range(K):
             learn(w[k], V[k], U[k], q[k], c * (Y[t, k] - p[k]), c * kappa * p[k] * (1.0 - p[k]))
     for k in range(K):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regretless.core.jit import kernel, summing_kernel
+from regretless.core.jit import kernel, merged_kernel, summing_kernel
 from regretless.core.types import Array
 
 
@@ -38,7 +38,7 @@ def norm(x: Array) -> float:
     return math.sqrt(dot(x, x))
 
 
-@kernel
+@merged_kernel
 def distance(z: Array, m: Array, e: Array) -> None:
     """e = z - m with mean zero."""
     mean = 0.0
@@ -49,7 +49,7 @@ def distance(z: Array, m: Array, e: Array) -> None:
         e[a] -= mean
 
 
-@kernel
+@merged_kernel
 def hessian_factor(p: Array, scale: float, L: Array) -> None:
     """L (K, K-1) with L L^T = scale^2 (diag(p) - p p^T), free of cancellation.
 
@@ -73,7 +73,7 @@ def hessian_factor(p: Array, scale: float, L: Array) -> None:
                 L[a, j] = 0.0
 
 
-@kernel
+@merged_kernel
 def add_identity_and_factor(M: Array) -> None:
     """The lower Cholesky factor of I + M, in place, for M positive semi-definite."""
     for j in range(M.shape[0]):
@@ -106,7 +106,7 @@ def backward(M: Array, b: Array) -> None:
             b[k] -= M[j, k] * b[j]
 
 
-@kernel
+@merged_kernel
 def congruence(L: Array, Q: Array, scale: float, LQ: Array, M: Array) -> None:
     """LQ = scale L^T Q and M = scale L^T Q L."""
     K, r = L.shape
@@ -125,7 +125,7 @@ def congruence(L: Array, Q: Array, scale: float, LQ: Array, M: Array) -> None:
             M[j, i] = entry
 
 
-@kernel
+@merged_kernel
 def divide_by_factor(L: Array, M: Array) -> None:
     """L = L M^{-T}, row by row, for a lower triangular M."""
     for a in range(L.shape[0]):
@@ -164,6 +164,7 @@ class Work(NamedTuple):
     M: Array  # (r, r)
     small: Array  # (r,)
     vectors: Array  # (6, K), scratch
+    near: Array  # (K, K), scratch
 
 
 @kernel
@@ -181,4 +182,5 @@ def workspace(K: int, r: int) -> Work:
         np.empty((r, r)),
         np.empty(r),
         np.empty((6, K)),
+        np.empty((K, K)),
     )

@@ -9,7 +9,8 @@ fails). After integration by parts,
 
 .. math:: E\,\sigma(\mu + s t) = \int \sigma'(v)\, \Phi((\mu - v)/s)\, dv,
 
-it is :math:`\pi` for every s. For more classes the softmax is averaged over points.
+it is :math:`\pi` for every s. For small s, Gauss-Hermite quadrature needs a quarter of the nodes or fewer. For more
+classes the softmax is averaged over points.
 
 All functions return *logarithms* of probabilities: a class of probability 1e-5000 still has a finite loss.
 """
@@ -20,10 +21,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from regretless.core.jit import kernel
+from regretless.core.jit import kernel, summing_kernel
 from regretless.core.links import sigmoid
 from regretless.core.types import Array
 from regretless.learners.second_order.smoothed_sigmoid import Smoother, log_normal_cdf, log_smoothed, smoothed, smoother
@@ -34,6 +36,7 @@ GRID = 2000.0  # a quarter of the number of nodes up to which a grid is faster t
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 REACH = 8.0  # standard deviations on either side of a peak; beyond it the integrand is below e^{-32} of the peak
 NOTHING = -30.0  # panels whose logarithm, relative to the peak, is below this are skipped
+NEAR = 300.0  # exp(300) times a thousand points is far from overflow
 LIKELY = -9.0  # if the logarithm of the peak is larger than this, logarithms are not needed
 
 # The double-exponential rule on the unit interval, for steps 1/2, 1/4, 1/8 and 1/16; each step adds nodes to those of
@@ -46,12 +49,38 @@ SHARE = 0.25 * math.pi * np.cosh(_AT) / np.cosh(0.5 * math.pi * np.sinh(_AT)) **
 SHARE[0] *= 0.5  # the middle node belongs to both halves
 
 
+# Gauss-Hermite quadrature: nodes and weights of some rules, one after another, and the largest standard deviation of a
+# difference of logits for which the error of a rule is below 1e-13 (two classes) and 1e-10 (three).
+GAUSS = (6, 10, 16, 24)
+PAIR_WITHIN, PLANE_WITHIN = (0.155, 0.36, 0.58, 0.81), (0.28, 0.54, 0.82, 1.1)
+_RULES = [hermegauss(n) for n in GAUSS]
+GAUSS_NODES = np.concatenate([nodes for nodes, _ in _RULES])
+GAUSS_WEIGHTS = np.concatenate([weights for _, weights in _RULES]) / ROOT2PI
+
+
+@kernel
+def gauss_rule(s: float, within: tuple[float, ...]) -> tuple[int, int]:
+    """The first node of a rule that is exact enough for this standard deviation, and the one after its last."""
+    first = 0
+    for n, largest in zip(GAUSS, within):  # noqa: B905 (kernels have no `strict`)
+        if s <= largest:
+            return first, first + n
+        first += n
+    return 0, 0
+
+
 @kernel
 def mean_sigmoid(mu: float, s: float) -> float:
     """E sigmoid(mu + s t), to 1e-13, for every mu and s >= 0."""
     if s < 1e-9:
         return sigmoid(mu)
     total = 0.0
+    first, last = gauss_rule(s, PAIR_WITHIN)
+    if last > 0:
+        fall = math.exp(-min(max(mu, -600.0), 600.0))
+        for i in range(first, last):
+            total += GAUSS_WEIGHTS[i] / (1.0 + fall * math.exp(-s * GAUSS_NODES[i]))
+        return min(1.0, total)
     if s <= 1.0:
         for i in range(-19, 20):
             t = 0.5 * i
@@ -124,6 +153,9 @@ def over_points(m: Array, Sigma: Array, H: Array, points: Array, log_p: Array) -
     """The mean of softmax over m + C t for the rows t of `points`, C C^T = Sigma."""
     K, r = H.shape
     C = covariance_root(Sigma, H)
+    if farthest(C, points) <= NEAR:
+        over_near_points(m, C, points, log_p)
+        return
     z = np.empty(K)
     top = np.full(K, -np.inf)
     total = np.zeros(K)
@@ -135,6 +167,47 @@ def over_points(m: Array, Sigma: Array, H: Array, points: Array, log_p: Array) -
         add_softmax(z, top, total)
     for a in range(K):
         log_p[a] = top[a] + math.log(total[a] / points.shape[0])
+
+
+@kernel
+def farthest(C: Array, points: Array) -> float:
+    """A bound of the entries of C t for the rows t of `points`."""
+    most = 0.0
+    for i in range(points.shape[0]):
+        for j in range(points.shape[1]):
+            most = max(most, abs(points[i, j]))
+    reach = 0.0
+    for a in range(C.shape[0]):
+        total = 0.0
+        for j in range(C.shape[1]):
+            total += abs(C[a, j])
+        reach = max(reach, total)
+    return most * reach
+
+
+@kernel
+def over_near_points(m: Array, C: Array, points: Array, log_p: Array) -> None:
+    """`over_points` where no exponential of C t overflows: one per class and point, and no logarithm.
+
+    The factor exp(m) is outside of the sums, so that the sum of a rare class has relative precision.
+    """
+    K, r = C.shape
+    high = np.max(m)
+    e, f, total = np.empty(K), np.empty(K), np.zeros(K)
+    for a in range(K):
+        e[a] = math.exp(m[a] - high)
+    for i in range(points.shape[0]):
+        whole = 0.0
+        for a in range(K):
+            z = 0.0
+            for j in range(r):
+                z += C[a, j] * points[i, j]
+            f[a] = math.exp(z)
+            whole += e[a] * f[a]
+        for a in range(K):
+            total[a] += f[a] / whole
+    for a in range(K):
+        log_p[a] = m[a] - high + math.log(total[a] / points.shape[0])
 
 
 @kernel
@@ -192,10 +265,10 @@ def three_classes(m: Array, Sigma: Array, H: Array, log_p: Array) -> None:
     for a in range(3):
         C[a, 0] = s1 * (cos * H[a, 0] + sin * H[a, 1])
         C[a, 1] = s2 * (cos * H[a, 1] - sin * H[a, 0])
-    h1 = grid_step(max(abs(C[0, 0] - C[1, 0]), abs(C[0, 0] - C[2, 0]), abs(C[1, 0] - C[2, 0])))
-    h2 = grid_step(max(abs(C[0, 1] - C[1, 1]), abs(C[0, 1] - C[2, 1]), abs(C[1, 1] - C[2, 1])))
-    if (7.5 / h1 + 1.0) * (7.5 / h2 + 1.0) < GRID:
-        on_a_grid(m, C, h1, h2, int(7.5 / h1) + 1, int(7.5 / h2) + 1, log_p)
+    width1 = max(abs(C[0, 0] - C[1, 0]), abs(C[0, 0] - C[2, 0]), abs(C[1, 0] - C[2, 0]))
+    width2 = max(abs(C[0, 1] - C[1, 1]), abs(C[0, 1] - C[2, 1]), abs(C[1, 1] - C[2, 1]))
+    if (7.5 / grid_step(width1) + 1.0) * (7.5 / grid_step(width2) + 1.0) < GRID:
+        on_a_grid(m, C, line_rule(width1), line_rule(width2), log_p)
     else:
         along_a_line(m, C, log_p)
 
@@ -206,37 +279,66 @@ def grid_step(width: float) -> float:
     return min(0.65, 0.65 / max(width, 1e-300))
 
 
-@kernel
-def on_a_grid(m: Array, C: Array, h1: float, h2: float, n1: int, n2: int, log_p: Array) -> None:
-    """Three classes with moderate variance: the trapezoidal rule in both directions.
+class Rule(NamedTuple):
+    """A quadrature rule for a standard normal variable."""
 
-    exp(z) at a node is a product of one factor per direction, so that a node needs one exponential and one division.
-    The factor exp(m) is outside of the sums, so that the sum of a rare class has relative precision.
+    nodes: Array
+    weights: Array
+
+
+@kernel
+def line_rule(width: float) -> Rule:
+    """A rule for an integrand whose nearest pole has distance pi/width, with an error below 1e-10."""
+    first, last = gauss_rule(width, PLANE_WITHIN)
+    if last > 0:
+        return Rule(GAUSS_NODES[first:last].copy(), GAUSS_WEIGHTS[first:last].copy())
+    h = grid_step(width)
+    n = int(7.5 / h) + 1
+    nodes, weights = np.empty(2 * n + 1), np.empty(2 * n + 1)
+    for i in range(2 * n + 1):
+        t = (i - n) * h
+        nodes[i], weights[i] = t, h * math.exp(-0.5 * t * t) / ROOT2PI
+    return Rule(nodes, weights)
+
+
+@kernel
+def on_a_grid(m: Array, C: Array, down: Rule, across: Rule, log_p: Array) -> None:
+    """Three classes with moderate variance: one rule per direction.
+
+    exp(z) at a node is a product of one factor per direction, so that a node needs no exponential. The factor exp(m) is
+    outside of the sums, so that the sum of a rare class has relative precision.
     """
-    across = np.empty((3, 2 * n2 + 1))
-    for j in range(2 * n2 + 1):
-        for a in range(3):
-            across[a, j] = math.exp(C[a, 1] * (j - n2) * h2)
+    factors = np.empty((3, across.nodes.size))
+    for a in range(3):
+        for j in range(across.nodes.size):
+            factors[a, j] = math.exp(C[a, 1] * across.nodes[j])
     high = max(m[0], m[1], m[2])
     e0, e1, e2 = math.exp(m[0] - high), math.exp(m[1] - high), math.exp(m[2] - high)
     total0 = total1 = total2 = 0.0
-    for i in range(2 * n1 + 1):
-        t1 = (i - n1) * h1
-        g0, g1, g2 = math.exp(C[0, 0] * t1), math.exp(C[1, 0] * t1), math.exp(C[2, 0] * t1)
-        for j in range(2 * n2 + 1):
-            t2 = (j - n2) * h2
-            square = t1 * t1 + t2 * t2
-            if square < 56.0:
-                a0, a1, a2 = g0 * across[0, j], g1 * across[1, j], g2 * across[2, j]
-                weight = math.exp(-0.5 * square) / (e0 * a0 + e1 * a1 + e2 * a2)
-                total0 += weight * a0
-                total1 += weight * a1
-                total2 += weight * a2
-    scale = math.log(h1 * h2 / (2.0 * math.pi)) - high
-    log_p[0] = m[0] + scale + math.log(total0)
-    log_p[1] = m[1] + scale + math.log(total1)
-    log_p[2] = m[2] + scale + math.log(total2)
+    for i in range(down.nodes.size):
+        t = down.nodes[i]
+        g0, g1, g2 = math.exp(C[0, 0] * t), math.exp(C[1, 0] * t), math.exp(C[2, 0] * t)
+        s0, s1, s2 = along_a_row(factors, across.weights, e0 * g0, e1 * g1, e2 * g2)
+        total0 += down.weights[i] * g0 * s0
+        total1 += down.weights[i] * g1 * s1
+        total2 += down.weights[i] * g2 * s2
+    log_p[0] = m[0] - high + math.log(total0)
+    log_p[1] = m[1] - high + math.log(total1)
+    log_p[2] = m[2] - high + math.log(total2)
     normalise(log_p)
+
+
+@summing_kernel
+def along_a_row(factors: Array, weights: Array, a: float, b: float, c: float) -> tuple[float, float, float]:
+    """The weighted sums of f_k / (a f_0 + b f_1 + c f_2) over the columns f of `factors`."""
+    s0 = s1 = s2 = 0.0
+    for j in range(weights.size):
+        f0, f1, f2 = factors[0, j], factors[1, j], factors[2, j]
+        share = weights[j] / (a * f0 + b * f1 + c * f2)
+        s0 += share * f0
+        s1 += share * f1
+        s2 += share * f2
+    return s0, s1, s2
 
 
 @kernel
