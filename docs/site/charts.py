@@ -29,6 +29,11 @@ hindsight, on every stream of [the table](#quality). Left of the line is better.
 *Time per row against the number of features, time per row against the number of classes, and time of a whole stream
 against its rows; both axes are logarithmic. The slopes are in [the table](#growth).*
 
+![Time per row with fixed numbers of threads, relative to the library's choice](/charts/threads.png)
+
+*Time per row with a fixed number of BLAS threads, divided by that with no number set, where the library chooses: above
+1, the fixed number is slower. The times are in [the table](#threads).*
+
 ### What was missed
 
 """
@@ -102,10 +107,27 @@ def growth() -> Any:
     return figure
 
 
+def threads() -> Any:
+    """Time with fixed numbers of threads, relative to that of the library's choice."""
+    lines = numbers()["f"]["figures"]["lines"]
+    figure, axes = plots.panels(1, 1, width=7.0, height=3.6)
+    panel = axes[0, 0]
+    for i, line in enumerate(lines):
+        fixed = [name for name in line["times"] if name != "unset"]
+        ratios = [line["times"][name]["median_ns"] / line["times"]["unset"]["median_ns"] for name in fixed]
+        name = f"{line['learner']}, d = {line['d']}, K = {line['K']}"
+        panel.plot(range(len(fixed)), ratios, label=name, **plots.style(i))
+    panel.axhline(1.0, color="black", linewidth=0.8)
+    panel.set_xticks(range(len(fixed)), fixed)
+    plots.tidy(panel, "threads", "time / time with no number set")
+    panel.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
+    return figure
+
+
 def pictures() -> dict[str, bytes]:
     """Every picture as PNG, by its path on the site."""
     found = {}
-    for draw in (quality, seconds, growth):
+    for draw in (quality, seconds, growth, threads):
         out = BytesIO()
         draw().savefig(out, dpi=130, metadata={"Software": None})
         found[f"charts/{draw.__name__}.png"] = out.getvalue()
