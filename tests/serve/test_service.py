@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from regretless.serve import (
 )
 from regretless.serve.log import LogUnavailable
 from regretless.serve.replay import verify, what_if
+from regretless.serve.service import Door
 from regretless.serve.snapshots import Snapshots
 from regretless.serve.tables import LABEL
 from regretless.serve.transfer import bring_in, compact, export
@@ -250,6 +252,20 @@ def test_several_models(tmp_path):
         assert engine.add_model(ModelSpec.of("AIOLI", 2, [0, 1], name="other")).version == 1
     with Service(tmp_path / "log.db") as engine:
         assert {name: host.version for name, host in engine.hosts.items()} == {"default": 0, "other": 1}
+
+
+def test_models_that_share_a_commit_and_an_id(tmp_path):
+    with service(tmp_path / "log.db") as engine:
+        other = engine.add_model(ModelSpec.of("AIOLI", 2, [0, 1], name="other"))
+        entered, leave = threading.Event(), threading.Event()
+        engine.call(lambda: (entered.set(), leave.wait(60)))
+        entered.wait(60)
+        first, second = Future(), Future()
+        engine.submit(engine.host(), [Predict({"a": 1.0}, "same"), Label("same", "yes")], Door(), first)
+        engine.submit(other, [Predict([0.1, 0.2], "same")], Door(), second)
+        leave.set()
+        assert [reply.status for reply in first.result(60) + second.result(60)] == [200, 200, 200]
+        assert engine.commits == 1 and engine.host().version == 1 and other.version == 0
 
 
 def test_a_model_from_a_file_has_no_regret_of_its_own(tmp_path):

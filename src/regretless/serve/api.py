@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 import regretless
+from regretless.core.errors import BadRow
 from regretless.serve import live, openapi
 from regretless.serve.gate import Gate
 from regretless.serve.host import ModelHost, decode
@@ -97,7 +98,7 @@ class Explanation(BaseModel):
     y: Any = None
     weight: float | None = None
     label_seq: int | None = None
-    probabilities_now: dict[str, float]
+    probabilities_now: dict[str, float] | None
     members: list[dict[str, Any]] = Field(description="members of a mixture with their weights now, largest first")
 
 
@@ -318,18 +319,17 @@ def _explanation(service: Service, host: ModelHost, id: str) -> dict[str, Any]:
     x = decode(entry.x)
     row = host.columns.row(x)
     p = host.forecast([row])[0]
-    assert not isinstance(p, Exception)  # it could be forecast before
     return {
         "id": entry.id,
         "seq": entry.seq,
         "at": entry.at,
         "version": entry.version,
         "x": x,
-        "probabilities": host.named(entry),
+        "probabilities": host.named(entry.forecast),
         "y": None if entry.y is None else decode(entry.y),
         "weight": entry.weight,
         "label_seq": entry.label_seq,
-        "probabilities_now": dict(zip(host.class_names, p.tolist(), strict=True)),
+        "probabilities_now": None if isinstance(p, BadRow) else host.named(p),
         "members": host.members(row),
     }
 

@@ -169,34 +169,19 @@ class Gate:
         length = headers.get(b"content-length")
         if length is not None and (not length.isdigit() or int(length) > most):
             raise Problem(413, f"the body has more than {most} bytes.")
-        task = asyncio.current_task()
-        assert task is not None
-        handle = asyncio.get_running_loop().call_later(self.limits.body_seconds, task.cancel, SLOW)
-        try:
+        parts: list[bytes] = []
+        n = 0
+        while True:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Problem(400, "the connection ended within the body.")
+            part: bytes = message.get("body", b"")
+            n += len(part)
+            if n > most:
+                raise Problem(413, f"the body has more than {most} bytes.")
             if not message.get("more_body", False):
-                body: bytes = message.get("body", b"")
-                if len(body) > most:
-                    raise Problem(413, f"the body has more than {most} bytes.")
-                return body
-            parts, n = [], 0
-            while True:
-                if message["type"] == "http.disconnect":
-                    raise Problem(400, "the connection ended within the body.")
-                parts.append(message.get("body", b""))
-                n += len(parts[-1])
-                if n > most:
-                    raise Problem(413, f"the body has more than {most} bytes.")
-                if not message.get("more_body", False):
-                    return b"".join(parts)
-                message = await receive()
-        except asyncio.CancelledError as error:
-            if error.args == (SLOW,):
-                task.uncancel()
-                raise Problem(408, f"the body did not arrive within {self.limits.body_seconds:g} seconds.") from None
-            raise
-        finally:
-            handle.cancel()
+                return b"".join([*parts, part]) if parts else part
+            parts.append(part)
 
     # ------------------------------------------------------------------ the paths that are asked most
 
@@ -298,6 +283,3 @@ def _after(body: bytes, receive: Receive) -> Receive:
         return next(messages, None) or await receive()
 
     return receive_again
-
-
-SLOW = "the body is slow"

@@ -15,6 +15,7 @@ import uvicorn
 from regretless.serve.api import make_app
 from regretless.serve.collector import calm
 from regretless.serve.keys import Keys
+from regretless.serve.protocol import protocol_of
 from regretless.serve.service import Service
 from regretless.serve.traffic import Traffic
 
@@ -87,6 +88,8 @@ def run(
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
+                http=protocol_of(service.limits),
+                ws="none",
                 access_log=False,
                 log_level="warning",
                 server_header=False,
