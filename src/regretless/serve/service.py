@@ -42,6 +42,7 @@ from regretless.serve.snapshots import Snapshots
 from regretless.serve.tables import FORECAST, LABEL
 
 GROUP = 1024  # operations that share a commit
+SLOW_COMMIT = 0.001  # seconds: beyond, it pays to wait a quarter of a commit for more operations to share the next one
 RETRY_SECONDS = 0.5  # between two attempts to reach the log
 IDLE_SECONDS = 1.0  # between two looks at the clock
 
@@ -143,6 +144,8 @@ class Service:
         self._queue: SimpleQueue[Any] = SimpleQueue()
         self._waiting = 0
         self._stopping = False
+        self._commit_seconds = 0.0  # of the last commit
+        self._callers = 0  # that waited when it ended, those whom it served included
         self._next_attempt = 0.0
         self._stale = False  # whether models must be read again
         self._listeners: list[Callable[[], None]] = []
@@ -306,8 +309,8 @@ class Service:
     def _take(self, first: Any) -> bool:
         """Carry out what waits; False if the service ends."""
         jobs: list[Job] = []
-        n, going, item = 0, True, first
         calls: list[tuple[Callable[[], Any], Future[Any]]] = []
+        n, going, item, patient = 0, True, first, True
         while True:
             if item is None:
                 going = False
@@ -318,6 +321,10 @@ class Service:
                 calls.append(item)
             if n >= GROUP or not going:
                 break
+            if patient and self._commit_seconds > SLOW_COMMIT and 0 < len(jobs) < self._callers:
+                if self._queue.empty():
+                    time.sleep(0.25 * min(self._commit_seconds, 0.1))
+                    patient = False
             try:
                 item = self._queue.get_nowait()
             except Empty:
@@ -353,6 +360,7 @@ class Service:
                 if each.replies[each.place] is None:
                     each.replies[each.place] = refusal
         finally:
+            self._callers = len(jobs) + self._queue.qsize()
             for door, several in answers.items():
                 door.deliver(several)
         for listener in self._listeners:
@@ -395,7 +403,9 @@ class Service:
         written += [_event_of(work.host, due, batch) for work, due in labels]
         if not written:
             return
+        started = time.monotonic()
         self.log.append(written, self._before_commit)
+        self._commit_seconds = time.monotonic() - started
         self.commits += 1
         self._reached("committed")
         self.seq = written[-1].seq
