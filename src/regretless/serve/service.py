@@ -138,6 +138,7 @@ class Service:
         self.hosts: dict[str, ModelHost] = {}
         self.unavailable: str | None = None  # why the log cannot be written, as long as it cannot
         self.commits = 0
+        self.messages: Callable[[], dict[str, int]] = dict  # counts of messages, if an `Intake` takes them
         self._snapshot_every, self._snapshot_seconds = snapshot_every, snapshot_seconds
         self._reached = reached
         self._saved: dict[int, tuple[int, int, float]] = {}  # model -> labels, forecasts, time of its last snapshot
