@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import signal
 import socket
@@ -205,6 +206,26 @@ def test_sizes(tmp_path):
             post("/predict", {"x": X}),
         )
         assert [reply.status_code for reply in replies] == [413, 413, 413, 413, 413, 200]
+
+
+def test_halves_of_characters_and_compressed_bodies(app):
+    half = b'"\\ud800"'
+    bodies = [
+        b'{"name": "n", "features": [%s], "classes": [0, 1]}' % half,
+        b'{"name": "n", "features": 1, "classes": [%s, "b"]}' % half,
+        b'{"name": "n", "model": %s, "features": 1, "classes": [0, 1]}' % half,
+        b'{"name": "n", %s: 1, "features": 1, "classes": [0, 1]}' % half,
+    ]
+    kind = {"content-type": "application/json"}
+    replies = ask(
+        app,
+        *[("POST", "/models", {"content": body, "headers": kind}) for body in bodies],
+        ("POST", "/predict", {"content": b'{"id": %s, "x": {"a": 1}}' % half, "headers": kind}),
+    )
+    assert [reply.status_code for reply in replies] == [422] * 5
+    packed = {"content": gzip.compress(b'{"x": {"a": 1}}'), "headers": kind | {"content-encoding": "gzip"}}
+    replies = ask(app, ("POST", "/predict", packed), ("POST", "/bulk", packed))
+    assert [reply.status_code for reply in replies] == [415, 415] and "gzip" in replies[0].json()["error"]
 
 
 def test_rates(tmp_path):

@@ -5,6 +5,7 @@ Paths about a model exist twice: `/regret` is about the default model, `/models/
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -145,7 +146,8 @@ def make_app(
 
 def _add_errors(api: FastAPI) -> None:
     def answer(status: int, error: str, headers: Any = None) -> JSONResponse:
-        return JSONResponse({"status": status, "error": error}, status, headers)
+        told = error.encode(errors="backslashreplace").decode()  # names in a body may have halves of characters
+        return JSONResponse({"status": status, "error": told}, status, headers)
 
     @api.exception_handler(ServiceError)
     def refused(_: Request, error: ServiceError) -> JSONResponse:
@@ -194,8 +196,14 @@ def _add_models(api: FastAPI, service: Service) -> None:
     )
     async def add(new: NewModel) -> ModelInfo:
         """Add a model (scope admin). If it exists and is the same, nothing changes."""
-        try:
+
+        def prepare() -> ModelSpec:
             spec = ModelSpec.of(new.model, new.features, new.classes, name=new.name, limits=service.limits)
+            ModelHost.compile(spec)
+            return spec
+
+        try:
+            spec = await asyncio.to_thread(prepare)  # others are answered meanwhile
         except (ValueError, TypeError, MemoryError, RecursionError) as error:
             raise ServiceError(422, str(error)) from None
         return ModelInfo(**await service.read(lambda: _info(service._add_model(spec), service.seq)))

@@ -200,6 +200,7 @@ class Gate:
         try:
             operation: Operation = read_predict(body) if verb == "predict" else read_label(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            _require_plain(headers)
             raise Problem(422, f"the body is not a request for {route.path}: {error}.") from None
         reply = (await self._ask(route.host, (operation,)))[0]
         return reply.status, JSON, encode(reply), 1
@@ -210,6 +211,7 @@ class Gate:
         self._admit(scope, headers, "predict", "label")
         if not headers.get(b"content-type", b"").startswith((LINES, JSON)):
             raise Problem(415, "send one JSON object per line, with the content type application/x-ndjson.")
+        _require_plain(headers)
         body = await self._body(receive, headers, self.limits.bulk_bytes)
         lines = [line for line in body.split(b"\n") if line and not line.isspace()]
         if len(lines) > self.limits.bulk_rows:
@@ -273,6 +275,12 @@ class Gate:
         await self.rest(scope, receive, watch)
         route = scope.get("route")
         return getattr(route, "path", "other"), status
+
+
+def _require_plain(headers: dict[bytes, bytes]) -> None:
+    coding = headers.get(b"content-encoding", b"identity")
+    if coding.lower() != b"identity":
+        raise Problem(415, f"send the body as it is, not in the encoding {coding.decode('latin-1')[:50]!r}.")
 
 
 def _after(body: bytes, receive: Receive) -> Receive:

@@ -17,7 +17,7 @@ from regretless.core.errors import BadRow, NoBound, NoCertificate
 from regretless.core.labels import Labels
 from regretless.core.persist import from_bytes
 from regretless.core.types import Array
-from regretless.serve.log import Event, Labelled, ModelRow
+from regretless.serve.log import Event, Labelled, ModelRow, now
 from regretless.serve.models import ModelSpec, class_names
 from regretless.serve.rows import Columns
 from regretless.serve.snapshots import Snapshot
@@ -83,6 +83,19 @@ class ModelHost:
         sums.start_loss = float(spec.learner.total_loss_)
         return Snapshot(0, spec.learner.to_bytes(), sums.as_json())
 
+    @classmethod
+    def row_of(cls, spec: ModelSpec, number: int, seq: int) -> ModelRow:
+        """A new model, which starts after the event `seq`, for the log."""
+        start = cls.start_of(spec)._replace(seq=seq)
+        features, classes = encode(spec.features).decode(), encode(spec.classes).decode()
+        return ModelRow(number, spec.name, spec.recipe, features, classes, now(), seq, start.pack())
+
+    @classmethod
+    def compile(cls, spec: ModelSpec) -> None:
+        """Compile or load what the first requests for a model need."""
+        row = cls.row_of(spec, 0, 0)
+        cls(row, Snapshot.unpack(row.start)).warm_up()
+
     @property
     def version(self) -> int:
         """The number of labels learned."""
@@ -139,7 +152,7 @@ class ModelHost:
 
     def learn(self, batch: Sequence[Due]) -> list[bool]:
         """Learn the labels of one commit, in order. Returns which of them were learned."""
-        rows = [self.columns.row(decode(due.entry.x)) for due in batch]
+        rows = [self.columns.row(read(due.entry.x, due.entry.seq)) for due in batch]
         done = self._learn_block(rows, batch) if len(batch) >= FEWEST_LABELS else None
         if done is None:
             done = [self._learn_one(row, due) for row, due in zip(rows, batch, strict=True)]
@@ -324,4 +337,12 @@ def entry_of(event: Event) -> Entry:
 def due_of(label: Labelled) -> Due:
     """A label from the log."""
     entry = Entry(label.id, label.forecast_seq, label.forecast_at, label.x, label.forecast, label.version)
-    return Due(label.seq, label.at, decode(label.y), label.weight, entry)
+    return Due(label.seq, label.at, read(label.y, label.seq), label.weight, entry)
+
+
+def read(body: bytes, seq: int) -> Any:
+    """The row or label of an event."""
+    try:
+        return decode(body)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"the log is damaged: the event {seq} cannot be read ({error}).") from None

@@ -28,7 +28,7 @@ IDS_PER_QUERY = 500
 TIMEOUT = 5  # seconds for a connection, a lock or a statement
 
 
-class LogUnavailable(Exception):
+class LogUnavailable(OSError):
     """The log cannot be read or written now. Nothing was written, or it is not known whether it was."""
 
 
@@ -147,6 +147,7 @@ class EventLog:
         self._errors: Any = self._engine.dialect.import_dbapi()
         try:
             if write and not self._postgres:
+                self._require_place()
                 self._lock = Lock(
                     self.path.with_name(f"{self.path.name}.lock"),
                     "another service",
@@ -156,9 +157,18 @@ class EventLog:
             elif not self._postgres and not self.path.is_file():
                 raise ValueError(f"there is no log {self.path}.")
             self.connect()
+        except LogUnavailable as error:
+            self.close()
+            raise LogUnavailable(f"the log {self.url.render_as_string()} cannot be opened: {error}.") from error
         except BaseException:
             self.close()
             raise
+
+    def _require_place(self) -> None:
+        if self.path.is_dir():
+            raise ValueError(f"{self.path} is a folder: choose a file for the log.")
+        if not self.path.parent.is_dir():
+            raise ValueError(f"there is no folder {self.path.parent} for the log {self.path.name}: make it first.")
 
     @property
     def path(self) -> Path:

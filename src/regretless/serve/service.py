@@ -201,9 +201,7 @@ class Service:
         if len(self.hosts) >= self.limits.models:
             raise ServiceError(422, f"the service has {len(self.hosts)} models; the limit is {self.limits.models}.")
         number = 1 + max((each.number for each in self.hosts.values()), default=0)
-        start = ModelHost.start_of(spec)._replace(seq=self.seq)
-        features, classes = encode(spec.features).decode(), encode(spec.classes).decode()
-        row = ModelRow(number, spec.name, spec.recipe, features, classes, now(), self.seq, start.pack())
+        row = ModelHost.row_of(spec, number, self.seq)
         with self._log_at_hand():
             self.log.add_model(row)
             return self._host(row)
@@ -459,7 +457,8 @@ class Service:
                 host.columns.check(operation.x, self.limits)
                 known = host.find(operation.id)
                 if known is None:
-                    fresh.setdefault(host.number, []).append((work, host.columns.row(operation.x), encode(operation.x)))
+                    asked = work, host.columns.row(operation.x), encode(operation.x)
+                    fresh.setdefault(host.number, []).append(asked)
                 elif decode(known.x) == operation.x:
                     work.replies[work.place] = Forecast(known.id, known.seq, known.version, host.named(known.forecast))
                 else:
