@@ -16,7 +16,7 @@ import pytest
 from games import LOW, rows, service
 
 from commands import command
-from regretless.serve import AsyncClient, Client, EventLog, Label, Limits, Predict, ServiceError
+from regretless.serve import AsyncClient, Client, EventLog, Label, Limits, ModelSpec, Predict, Service, ServiceError
 from regretless.serve.api import PAGE, make_app
 from regretless.serve.keys import KeyFile, Keys
 from regretless.serve.server import require_keys
@@ -206,6 +206,21 @@ def test_sizes(tmp_path):
             post("/predict", {"x": X}),
         )
         assert [reply.status_code for reply in replies] == [413, 413, 413, 413, 413, 200]
+
+
+def test_a_new_model_named_default_is_the_default(tmp_path):
+    with Service(tmp_path / "log.db") as engine:
+        engine.add_model(ModelSpec.of("AIOLI", ["a", "b"], [0, 1], name="first"))
+        new = {"name": "default", "model": "AIOLI", "features": ["c", "d"], "classes": [0, 1]}
+        replies = ask(
+            make_app(engine),
+            post("/predict", {"x": {"a": 1.0, "b": 1.0}}),
+            post("/models", new),
+            post("/predict", {"x": {"c": 1.0, "d": 1.0}}),
+            get("/model"),
+        )
+        assert [reply.status_code for reply in replies] == [200, 201, 200, 200]
+        assert replies[-1].json()["name"] == "default"
 
 
 def test_halves_of_characters_and_compressed_bodies(app):

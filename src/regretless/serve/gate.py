@@ -93,7 +93,8 @@ class Gate:
         self.service, self.rest, self.keys, self.traffic = service, rest, keys, traffic
         self.limits = service.limits
         self._buckets = Buckets(self.limits.requests_per_second) if self.limits.requests_per_second else None
-        self._routes: dict[str, Route] = {}
+        self._routes: dict[str, Route] = {}  # of as many models as
+        self._models = 0
         self._door: LoopDoor | None = None
         self._collected: list[tuple[ModelHost, Sequence[Operation], asyncio.Future[list[Reply]]]] = []
 
@@ -104,6 +105,8 @@ class Gate:
             return
         started = time.perf_counter()
         path: str = scope["path"]
+        if len(self.service.hosts) != self._models:  # a new model may be the default one
+            self._routes, self._models = {}, len(self.service.hosts)
         route = self._routes.get(path) or self._find(path)
         name, status, n = path, 500, 1
         try:
