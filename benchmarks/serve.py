@@ -3,6 +3,7 @@
 `python -m benchmarks.serve` starts services, each in a process of its own, and asks them from this process. CPU per
 request does not depend on how busy the machine is; requests per second and latency do. The floors are measured in the
 same way: a bare ASGI application, and a plain FastAPI route, that both read the body and answer the same bytes.
+MLServer and BentoML, where they are installed, serve a function that returns a constant: no log, no labels.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 COLUMNS = list("abcde")
+WHAT_IF = ["OnlineLogisticRegression", "AIOLI", "OGD"]
 POSTGRES = "postgresql://root@127.0.0.1:5432/test"
 
 
@@ -105,8 +107,10 @@ async def load(port: int, several: list[list[bytes]]) -> tuple[float, list[float
 
 
 def cpu_of(process: int) -> float:
+    """CPU seconds of a process, and of those that it has started and that still run."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    started = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") + sum(cpu_of(int(each)) for each in started)
 
 
 def free_port() -> int:
@@ -116,10 +120,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(code: str, *arguments: str) -> Iterator[tuple[int, int]]:
+def running(code: str, *arguments: str, python: str = sys.executable) -> Iterator[tuple[int, int]]:
     """A server in a process of its own: yields its port and process."""
     port = free_port()
-    process = subprocess.Popen([sys.executable, "-c", code, str(port), *arguments])
+    process = subprocess.Popen([python, "-c", code, str(port), *arguments])
     try:
         for _ in range(2400):
             try:
@@ -173,6 +177,64 @@ async def predict(row: Row) -> Said:
 uvicorn.run(app, port=int(sys.argv[1]), access_log=False, log_level="warning", lifespan="off")
 """
 
+MLSERVER = """
+import asyncio, socket, sys
+from mlserver import MLModel, MLServer, ModelSettings, Settings
+from mlserver.types import InferenceResponse, ResponseOutput
+class Constant(MLModel):
+    async def load(self):
+        return True
+    async def predict(self, payload):
+        outputs = [ResponseOutput(name="p", shape=[1, 2], datatype="FP64", data=[0.5, 0.5])]
+        return InferenceResponse(model_name=self.name, outputs=outputs)
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+async def serve():
+    ports = {"http_port": int(sys.argv[1]), "grpc_port": free_port(), "metrics_port": free_port()}
+    server = MLServer(Settings(host="127.0.0.1", parallel_workers=0, debug=False, **ports))
+    await server.start([ModelSettings(name="constant", implementation=Constant)])
+asyncio.run(serve())
+"""
+CONSTANT = """
+import bentoml
+@bentoml.service(logging={"access": {"enabled": False}})
+class Constant:
+    @bentoml.api
+    def predict(self, id: str, x: dict[str, float]) -> dict[str, float]:
+        return {"no": 0.5, "yes": 0.5}
+"""
+BENTOML = f"""
+import os, sys
+from pathlib import Path
+port, folder = sys.argv[1:]
+Path(folder, "constant.py").write_text({CONSTANT!r})
+options = ["--working-dir", folder, "--host", "127.0.0.1", "--port", port]
+os.execv(sys.executable, [sys.executable, "-m", "bentoml", "serve", "constant:Constant", *options])
+"""
+
+
+def has(python: str, module: str) -> bool:
+    return not subprocess.run([python, "-c", f"import {module}"], check=False, capture_output=True).returncode
+
+
+def rivals(python: str, n: int, folder: str) -> None:
+    """Servers of models that return a constant."""
+    if has(python, "mlserver"):
+        path, inputs = "/v2/models/constant/infer", {"name": "x", "shape": [1, 5], "datatype": "FP64"}
+        bodies = [json.dumps({"inputs": [inputs | {"data": [*x.values()]}]}).encode() for x, _ in rows(n)]
+        with running(MLSERVER, python=python) as server:
+            several = [[request(path, body) for body in bodies[i::16]] for i in range(16)]
+            measure("MLServer, a constant, 16 connections", server, several, n)
+    else:
+        print("MLServer is not installed")
+    if has(python, "bentoml"):
+        with running(BENTOML, folder, python=python) as server:
+            measure("BentoML, a constant, 16 connections", server, alternating(n, 16, labels=False), n)
+    else:
+        print("BentoML is not installed")
+
 
 def alternating(n: int, connections: int, start: int = 0, labels: bool = True) -> list[list[bytes]]:
     found: list[list[bytes]] = [[] for _ in range(connections)]
@@ -207,7 +269,7 @@ def measure(name: str, server: tuple[int, int], several: list[list[bytes]], n: i
     found = Load(name, n / seconds, p50 * 1e3, p99 * 1e3, cpu / n * 1e6, wanted)
     print(
         f"{found.name:<48} {found.per_second:>9,.0f} /s  p50 {found.p50:6.1f} ms  p99 {found.p99:6.1f} ms  "
-        f"CPU {found.cpu_us:6.1f} µs   {found.wanted}",
+        f"CPU {found.cpu_us:6.1f} µs  load {os.getloadavg()[0]:4.1f}   {found.wanted}",
         flush=True,
     )
     return found
@@ -243,7 +305,8 @@ def database() -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--only", default="", help="parts: floors, normal, full, bulk, postgres, restart")
+    parser.add_argument("--only", default="", help="parts: floors, rivals, normal, full, bulk, postgres, restart")
+    parser.add_argument("--rivals", default=sys.executable, help="the Python that has MLServer and BentoML")
     given = parser.parse_args()
     n, only = given.rows, given.only.split(",") if given.only else []
 
@@ -255,6 +318,8 @@ def main() -> None:
             with running(code) as server:
                 measure(name, server, alternating(n // 2, 16, labels=False), n // 2)
     with tempfile.TemporaryDirectory() as folder:
+        if asked("rivals"):
+            rivals(given.rivals, n // 4, folder)
         if asked("normal") or asked("bulk") or asked("restart"):
             with running(SERVICE, f"{folder}/log.db", "normal", f"{folder}/snapshots") as server:
                 measure("(warming up)", server, alternating(500, 16, start=1), 1000)
@@ -302,7 +367,8 @@ def restart(log: str) -> None:
         "<= 5 s + 20 µs per event"
     )
     reading = EventLog(log, write=False)
-    _, lines = what_if(reading, ["OnlineLogisticRegression", "AIOLI", "OGD"])
+    what_if(reading, WHAT_IF, until=1000)  # loads the compiled code
+    _, lines = what_if(reading, WHAT_IF)
     for name, line in lines.items():
         if line.seconds:
             print(f"what-if {name}: {line.seconds / events * 1e6:.1f} µs CPU per event   <= 60")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import signal
 import socket
@@ -15,7 +16,7 @@ import pytest
 from games import LOW, rows, service
 
 from commands import command
-from regretless.serve import AsyncClient, Client, EventLog, Label, Limits, Predict, ServiceError
+from regretless.serve import AsyncClient, Client, EventLog, Label, Limits, ModelSpec, Predict, Service, ServiceError
 from regretless.serve.api import PAGE, make_app
 from regretless.serve.keys import KeyFile, Keys
 from regretless.serve.server import require_keys
@@ -207,16 +208,39 @@ def test_sizes(tmp_path):
         assert [reply.status_code for reply in replies] == [413, 413, 413, 413, 413, 200]
 
 
-def test_slow_bodies(tmp_path):
-    with service(tmp_path / "log.db", limits=Limits(body_seconds=0.05)) as engine:
+def test_a_new_model_named_default_is_the_default(tmp_path):
+    with Service(tmp_path / "log.db") as engine:
+        engine.add_model(ModelSpec.of("AIOLI", ["a", "b"], [0, 1], name="first"))
+        new = {"name": "default", "model": "AIOLI", "features": ["c", "d"], "classes": [0, 1]}
+        replies = ask(
+            make_app(engine),
+            post("/predict", {"x": {"a": 1.0, "b": 1.0}}),
+            post("/models", new),
+            post("/predict", {"x": {"c": 1.0, "d": 1.0}}),
+            get("/model"),
+        )
+        assert [reply.status_code for reply in replies] == [200, 201, 200, 200]
+        assert replies[-1].json()["name"] == "default"
 
-        async def slow():
-            yield b"{"
-            await asyncio.sleep(30.0)
-            yield b"}"
 
-        asked = ("POST", "/predict", {"content": slow(), "headers": {"content-type": "application/json"}})
-        assert ask(make_app(engine), asked, post("/predict", {"x": X}))[0].status_code == 408
+def test_halves_of_characters_and_compressed_bodies(app):
+    half = b'"\\ud800"'
+    bodies = [
+        b'{"name": "n", "features": [%s], "classes": [0, 1]}' % half,
+        b'{"name": "n", "features": 1, "classes": [%s, "b"]}' % half,
+        b'{"name": "n", "model": %s, "features": 1, "classes": [0, 1]}' % half,
+        b'{"name": "n", %s: 1, "features": 1, "classes": [0, 1]}' % half,
+    ]
+    kind = {"content-type": "application/json"}
+    replies = ask(
+        app,
+        *[("POST", "/models", {"content": body, "headers": kind}) for body in bodies],
+        ("POST", "/predict", {"content": b'{"id": %s, "x": {"a": 1}}' % half, "headers": kind}),
+    )
+    assert [reply.status_code for reply in replies] == [422] * 5
+    packed = {"content": gzip.compress(b'{"x": {"a": 1}}'), "headers": kind | {"content-encoding": "gzip"}}
+    replies = ask(app, ("POST", "/predict", packed), ("POST", "/bulk", packed))
+    assert [reply.status_code for reply in replies] == [415, 415] and "gzip" in replies[0].json()["error"]
 
 
 def test_rates(tmp_path):

@@ -15,12 +15,14 @@ import time
 from collections import defaultdict
 from uuid import uuid4
 
+import httpx
 import pytest
-from games import rows, service
+from games import LOW, rows, service
 
 pytest.importorskip("faststream", reason="FastStream is not installed: pip install regretless[brokers]")
 
-from regretless.serve import EventLog
+from commands import command
+from regretless.serve import Client, EventLog
 from regretless.serve.brokers import Names, connection_of, consume
 from regretless.serve.intake import Intake
 from regretless.serve.replay import verify
@@ -255,6 +257,43 @@ def test_a_killed_consumer_gets_its_messages_again_and_says_the_same(kind, names
     assert all(len(several) == 1 for several in said.values())  # the same bytes, however often
     found = verify(EventLog(log, write=False))
     assert (found.forecasts, found.labels, found.different) == (n, n, [])
+
+
+def test_one_process_takes_messages_and_serves_http(kind, names, tmp_path):
+    log = tmp_path / "log.db"
+    options = ["--log", log, "--features", "a,b,c", "--classes", "no,yes", "--model", LOW, "--park-seconds", "0.1"]
+    places = ["--subject", names.subject, "--replies", names.replies, "--group", names.group]
+
+    async def play():
+        broker = kind(names)
+        await broker.open()
+        child = subprocess.Popen(
+            [sys.executable, "-m", "regretless", "consume", kind.url, "--port", "0", *map(str, options), *places],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            address = (await asyncio.to_thread(child.stderr.readline)).split()[1].rstrip("/")
+            await broker.send([message(id="m1", x={"a": 1.0}), message(id="nobody", y="yes")])
+
+            async def done():
+                told = (await asyncio.to_thread(httpx.get, f"{address}/metrics")).text
+                return 'messages_total{outcome="expired"} 1.0' in told and "regretless_parked_labels 0.0" in told
+
+            await until(done)
+            with Client(address) as client:  # a forecast by message, its label by HTTP
+                assert await asyncio.to_thread(lambda: client.label("m1", "yes").learned)
+            for another in (["serve", "--port", "0"], ["consume", kind.url]):
+                refused = command(*another, "--log", log)
+                assert refused.exit_code == 3 and "a log has one writer" in refused.output
+            child.send_signal(signal.SIGTERM)
+            return await asyncio.to_thread(child.communicate, timeout=60), child.returncode
+        finally:
+            child.kill()
+            await broker.close()
+
+    (_, told), status = asyncio.run(play())
+    assert "1 forecasts, 0 labels learned, 0 repeats, 0 labels wait, 1 expired" in told and status == 0
 
 
 async def labels_in(log) -> int:

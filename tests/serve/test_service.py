@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sqlite3
+import subprocess
+import sys
 import threading
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -25,6 +29,7 @@ from regretless.serve import (
 )
 from regretless.serve.log import LogUnavailable
 from regretless.serve.replay import verify, what_if
+from regretless.serve.service import Door
 from regretless.serve.snapshots import Snapshots
 from regretless.serve.tables import LABEL
 from regretless.serve.transfer import bring_in, compact, export
@@ -250,6 +255,27 @@ def test_several_models(tmp_path):
         assert engine.add_model(ModelSpec.of("AIOLI", 2, [0, 1], name="other")).version == 1
     with Service(tmp_path / "log.db") as engine:
         assert {name: host.version for name, host in engine.hosts.items()} == {"default": 0, "other": 1}
+
+
+@pytest.mark.parametrize("x", [["text", 1.0], [10**400, 1.0], [None, 1.0], {"a": "text", "b": 1.0}, {"a": 1.0}])
+def test_rows_that_are_not_numbers(tmp_path, x):
+    with service(tmp_path / "log.db", recipe="AIOLI", features=["a", "b"]) as engine:
+        replies = [reply.status for reply in engine.answer([Predict(x, "one")])]
+        assert replies == [422] and engine.seq == 0
+
+
+def test_models_that_share_a_commit_and_an_id(tmp_path):
+    with service(tmp_path / "log.db") as engine:
+        other = engine.add_model(ModelSpec.of("AIOLI", 2, [0, 1], name="other"))
+        entered, leave = threading.Event(), threading.Event()
+        engine.call(lambda: (entered.set(), leave.wait(60)))
+        entered.wait(60)
+        first, second = Future(), Future()
+        engine.submit(engine.host(), [Predict({"a": 1.0}, "same"), Label("same", "yes")], Door(), first)
+        engine.submit(other, [Predict([0.1, 0.2], "same")], Door(), second)
+        leave.set()
+        assert [reply.status for reply in first.result(60) + second.result(60)] == [200, 200, 200]
+        assert engine.commits == 1 and engine.host().version == 1 and other.version == 0
 
 
 def test_a_model_from_a_file_has_no_regret_of_its_own(tmp_path):
@@ -514,6 +540,65 @@ def test_schema_versions(tmp_path):
         EventLog(tmp_path / "log.db", write=False)
     with pytest.raises(ValueError, match="there is no log"):
         EventLog(tmp_path / "nothing.db", write=False)
+
+
+def change(log, statement, *values):
+    with sqlite3.connect(log) as connection:
+        connection.execute(statement, values)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda log: log.write_bytes(log.read_bytes()[:20_000]), "cannot be opened: database disk image is malformed"),
+        (lambda log: log.write_text("not a database\n" * 1000), "cannot be opened: file is not a database"),
+        (lambda log: change(log, "UPDATE alembic_version SET version_num = '9999'"), "use a newer release"),
+        (lambda log: change(log, "DELETE FROM alembic_version"), "damaged: it has events, and no schema version"),
+        (lambda log: change(log, "UPDATE models SET start = ?", b"junk"), "first state of the model 'default'"),
+        (lambda log: change(log, "UPDATE events SET body = ? WHERE seq = 3", b"{junk"), "the event 3 cannot be read"),
+        (lambda log: change(log, "UPDATE events SET body = ? WHERE kind = 1", b"{"), "event [0-9]+ cannot be read"),
+    ],
+)
+def test_damaged_logs(tmp_path, damage, words):
+    log = tmp_path / "log.db"
+    with service(log) as engine:
+        play(engine, rows(20))
+    damage(log)
+    with pytest.raises((ValueError, OSError), match=words):
+        Service(log)
+    with pytest.raises((ValueError, OSError), match=words):
+        verify(EventLog(log, write=False))
+    assert not log.with_name("log.db.lock").exists()
+
+
+def test_a_log_that_has_no_place(tmp_path):
+    with pytest.raises(ValueError, match="is a folder"):
+        Service(tmp_path)
+    with pytest.raises(ValueError, match="there is no folder"):
+        Service(tmp_path / "nothing" / "log.db")
+
+
+DIES = """
+import os, sys
+import sqlalchemy as sa
+from regretless.serve import EventLog
+
+@sa.event.listens_for(sa.Engine, "after_cursor_execute")
+def die(connection, cursor, statement, *_):
+    if statement.strip().startswith("CREATE") and sys.argv[2] in statement:
+        os._exit(9)
+
+EventLog(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("table", ["alembic_version", "models", "events", "event_of_id", "parked"])
+def test_a_death_within_a_migration(tmp_path, table):
+    log = tmp_path / "log.db"
+    assert subprocess.run([sys.executable, "-c", DIES, str(log), table], check=False).returncode == 9
+    with service(log) as engine:
+        assert engine.predict({"a": 1.0}).seq == 1
 
 
 def test_too_many_operations_wait(tmp_path):

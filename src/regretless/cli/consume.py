@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from typing import Annotated
 
 import typer
 
 from regretless.cli.exits import clean_errors
 from regretless.cli.listing import complete_learner
-from regretless.cli.options import Classes, Features, Snapshots, Sync, SyncMode
+from regretless.cli.options import Classes, Features, Host, Keys, Snapshots, Sync, SyncMode
 from regretless.cli.serve import open_service
 from regretless.cli.terminal import say
 
@@ -39,30 +39,43 @@ def consume(
     park_seconds: Annotated[
         float, typer.Option(min=0.0, help="How long a label waits for its forecast, if it comes before it.")
     ] = 3600.0,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Serve the same log over HTTP too, at this port; 0 means any.")
+    ] = None,
+    host: Host = "127.0.0.1",
+    keys: Keys = None,
 ) -> None:
     """Take forecasts and labels from a broker: NATS JetStream, Redis Streams, RabbitMQ or Kafka.
 
     A message is {"id": "a1", "x": {...}} or {"id": "a1", "y": "yes"}. It is acknowledged once it is in the log, and its
-    forecast has been published. Messages that are delivered again change nothing.
+    forecast has been published. Messages that are delivered again change nothing. A log has one writer: pass --port to
+    serve the log over HTTP at the same time.
 
     Example: regretless consume nats://localhost --features amount,country --classes good,fraud
     """
     with clean_errors(), ExitStack() as stack:
         try:
             from regretless.serve import brokers, intake
+            from regretless.serve.server import require_keys, serving
         except ModuleNotFoundError as error:
             raise ImportError(f'the service needs {error.name}: pip install "regretless[serve]"') from None
+        if port is not None:
+            require_keys(host, keys)
         service = open_service(stack, log, snapshots, sync, model, features, classes, name)
         taking = intake.Intake(service, name if name in service.hosts else None, park_seconds=park_seconds)
         connection = brokers.connection_of(broker, taking, brokers.Names(subject, replies, group))
-        for host in service.hosts.values():
-            service.call(host.warm_up).result()
+        for each in service.hosts.values():
+            service.call(each.warm_up).result()
 
         async def until_signal() -> None:
             stop = asyncio.Event()
-            for each in (signal.SIGTERM, signal.SIGINT):
-                asyncio.get_running_loop().add_signal_handler(each, stop.set)
-            await brokers.consume(connection, stop, lambda: say(f"taking messages from {subject}", sys.stderr))
+            for number in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(number, stop.set)
+            async with AsyncExitStack() as beside:
+                if port is not None:
+                    page = await beside.enter_async_context(serving(service, host=host, port=port, keys=keys))
+                    say(f"page: {page}/", sys.stderr)
+                await brokers.consume(connection, stop, lambda: say(f"taking messages from {subject}", sys.stderr))
 
         asyncio.run(until_signal())
         counts = taking.counts

@@ -80,6 +80,8 @@ Snapshots = Annotated[Path | None, typer.Option(help="The folder of snapshots (d
 SyncMode = Annotated[
     Sync, typer.Option(help="SQLite: full keeps the last commits through a power failure, and is slower.")
 ]
+Keys = Annotated[Path | None, typer.Option(help="The file of API keys; see `regretless keys`.")]
+Host = Annotated[str, typer.Option(help="The address to listen on; others than this machine need --keys.")]
 
 
 def names(given: Names) -> list[str]:

@@ -13,7 +13,7 @@ import typer
 
 from regretless.cli.exits import clean_errors
 from regretless.cli.listing import complete_learner
-from regretless.cli.options import Classes, Features, Snapshots, Sync, SyncMode, names
+from regretless.cli.options import Classes, Features, Host, Keys, Snapshots, Sync, SyncMode, names
 from regretless.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -37,10 +37,8 @@ def serve(
     ] = None,
     snapshots: Snapshots = None,
     sync: SyncMode = Sync.normal,
-    keys: Annotated[Path | None, typer.Option(help="The file of API keys; see `regretless keys`.")] = None,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; others than this machine need --keys.")
-    ] = "127.0.0.1",
+    keys: Keys = None,
+    host: Host = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 means any.")] = 8000,
     demo: Annotated[
         bool,

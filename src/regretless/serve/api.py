@@ -5,6 +5,7 @@ Paths about a model exist twice: `/regret` is about the default model, `/models/
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 import regretless
+from regretless.core.errors import BadRow
 from regretless.serve import live, openapi
 from regretless.serve.gate import Gate
 from regretless.serve.host import ModelHost, decode
@@ -97,7 +99,7 @@ class Explanation(BaseModel):
     y: Any = None
     weight: float | None = None
     label_seq: int | None = None
-    probabilities_now: dict[str, float]
+    probabilities_now: dict[str, float] | None
     members: list[dict[str, Any]] = Field(description="members of a mixture with their weights now, largest first")
 
 
@@ -144,7 +146,8 @@ def make_app(
 
 def _add_errors(api: FastAPI) -> None:
     def answer(status: int, error: str, headers: Any = None) -> JSONResponse:
-        return JSONResponse({"status": status, "error": error}, status, headers)
+        told = error.encode(errors="backslashreplace").decode()  # names in a body may have halves of characters
+        return JSONResponse({"status": status, "error": told}, status, headers)
 
     @api.exception_handler(ServiceError)
     def refused(_: Request, error: ServiceError) -> JSONResponse:
@@ -193,8 +196,14 @@ def _add_models(api: FastAPI, service: Service) -> None:
     )
     async def add(new: NewModel) -> ModelInfo:
         """Add a model (scope admin). If it exists and is the same, nothing changes."""
-        try:
+
+        def prepare() -> ModelSpec:
             spec = ModelSpec.of(new.model, new.features, new.classes, name=new.name, limits=service.limits)
+            ModelHost.compile(spec)
+            return spec
+
+        try:
+            spec = await asyncio.to_thread(prepare)  # others are answered meanwhile
         except (ValueError, TypeError, MemoryError, RecursionError) as error:
             raise ServiceError(422, str(error)) from None
         return ModelInfo(**await service.read(lambda: _info(service._add_model(spec), service.seq)))
@@ -318,18 +327,17 @@ def _explanation(service: Service, host: ModelHost, id: str) -> dict[str, Any]:
     x = decode(entry.x)
     row = host.columns.row(x)
     p = host.forecast([row])[0]
-    assert not isinstance(p, Exception)  # it could be forecast before
     return {
         "id": entry.id,
         "seq": entry.seq,
         "at": entry.at,
         "version": entry.version,
         "x": x,
-        "probabilities": host.named(entry),
+        "probabilities": host.named(entry.forecast),
         "y": None if entry.y is None else decode(entry.y),
         "weight": entry.weight,
         "label_seq": entry.label_seq,
-        "probabilities_now": dict(zip(host.class_names, p.tolist(), strict=True)),
+        "probabilities_now": None if isinstance(p, BadRow) else host.named(p),
         "members": host.members(row),
     }
 

@@ -1,4 +1,4 @@
-"""Brokers: where messages come from and replies go, by FastStream. Needs `regretless[brokers]`.
+"""Brokers: where messages come from and replies go, by FastStream and its clients. Needs `regretless[brokers]`.
 
 Each broker takes messages in batches, lets an `Intake` carry them out, publishes the replies, and only then
 acknowledges the messages. What was not acknowledged is delivered again after a failure; the service has seen it, and
@@ -36,8 +36,11 @@ class Names(NamedTuple):
     group: str = "regretless"
 
 
+Delivered = tuple[bytes, Callable[[], Awaitable[Any]]]  # a message, and what acknowledges it
+
+
 class Connection:
-    """A broker. Subclasses have a FastStream `broker` whose subscriber calls `carry_out`."""
+    """A broker. Subclasses have a FastStream `broker` whose subscriber calls `carry_out`, or a client of their own."""
 
     def __init__(self, url: str, intake: Intake, names: Names) -> None:
         self.url, self.intake, self.names = url, intake, names
@@ -88,24 +91,27 @@ class Collecting(Connection):
 
     def __init__(self, url: str, intake: Intake, names: Names) -> None:
         super().__init__(url, intake, names)
-        self._collected: list[Any] = []
+        self._collected: list[Delivered] = []
         self._worker: asyncio.Task[None] | None = None
         self._stopping = False
 
     async def stop(self) -> None:
         """Finish the batch that is being carried out, and take no more."""
+        await self._finish()
+        await super().stop()
+
+    async def _finish(self) -> None:
         self._collected = []
         self._stopping = True
         if self._worker is not None:
             await asyncio.wait([self._worker], timeout=STOP_SECONDS)
             self._worker.cancel()
-        await super().stop()
 
-    async def _collect(self, message: Any) -> None:
+    def _collect(self, body: bytes, acknowledge: Callable[[], Awaitable[Any]]) -> None:
         # in a long wait for the log, messages are delivered again and again: those beyond come again later
         if self._stopping or len(self._collected) >= 2 * UNACKNOWLEDGED:
             return
-        self._collected.append(message)
+        self._collected.append((body, acknowledge))
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
 
@@ -113,33 +119,33 @@ class Collecting(Connection):
         """Carry out what has been collected, until nothing is left."""
         while self._collected:
             batch, self._collected = self._collected[:AT_ONCE], self._collected[AT_ONCE:]
-            await self.carry_out([each.body for each in batch], partial(_acknowledge, batch))
+            await self.carry_out([body for body, _ in batch], partial(_acknowledge, batch))
 
 
-async def _acknowledge(batch: Sequence[Any]) -> None:
-    for each in batch:
-        await each.ack()
+async def _acknowledge(batch: Sequence[Delivered]) -> None:
+    for _, acknowledge in batch:
+        await acknowledge()
 
 
 class Nats(Collecting):
-    """NATS JetStream: a durable consumer. A stream is made unless one has the subject."""
+    """NATS JetStream: a durable consumer. A stream is made unless one has the subject.
+
+    It uses the client below FastStream: FastStream's handling of single messages takes three fifths of the time.
+    """
 
     def __init__(self, url: str, intake: Intake, names: Names) -> None:
-        from faststream.nats import NatsBroker
+        from nats import connect
 
         super().__init__(url, intake, names)
-        self.broker = NatsBroker(url, max_reconnect_attempts=-1, **self._options)
+        self._connect = connect
 
     async def start(self) -> None:
         """Connect, make the stream, and begin."""
-        import nats
-        from faststream import AckPolicy
-        from faststream.nats import JStream
         from nats.errors import NoRespondersError
         from nats.js.api import ConsumerConfig, RetentionPolicy
         from nats.js.errors import NotFoundError, ServiceUnavailableError
 
-        self._client = await nats.connect(self.url, max_reconnect_attempts=-1, error_cb=_told)
+        self._client = await self._connect(self.url, max_reconnect_attempts=-1, error_cb=_told)
         streams = self._client.jetstream()
         try:
             stream = await streams.find_stream_name_by_subject(self.names.subject)
@@ -151,20 +157,21 @@ class Nats(Collecting):
                 f"the NATS server at {self.url} runs without JetStream, which keeps messages until they are "
                 "acknowledged: start it with `nats-server -js`."
             ) from None
-        subscriber = self.broker.subscriber(
+        await streams.subscribe(
             self.names.subject,
-            stream=JStream(stream, declare=False),
             queue=self.names.group,
+            stream=stream,
             config=ConsumerConfig(ack_wait=LOST_SECONDS, max_ack_pending=UNACKNOWLEDGED),
-            ack_policy=AckPolicy.MANUAL,
-            parser=_body_only,
+            manual_ack=True,
+            cb=self._handle,
         )
-        subscriber(self._collect)
-        await super().start()
+
+    async def _handle(self, message: Any) -> None:
+        self._collect(message.data, message.ack)
 
     async def stop(self) -> None:
-        """Take no more."""
-        await super().stop()
+        """Finish the batch that is being carried out, and take no more."""
+        await self._finish()
         await self._client.close()
 
     async def publish(self, replies: Sequence[bytes]) -> None:
@@ -176,13 +183,6 @@ class Nats(Collecting):
 
 async def _told(error: Exception) -> None:
     logger.warning("NATS: %s", str(error) or type(error).__name__)
-
-
-async def _body_only(raw: Any) -> Any:
-    """FastStream's own parser makes ids and compares subjects for each message, which takes a fifth of the time."""
-    from faststream.nats.message import NatsMessage
-
-    return NatsMessage(raw_message=raw, body=raw.data, message_id="", correlation_id="")
 
 
 class Redis(Connection):
@@ -277,7 +277,10 @@ class Rabbit(Collecting):
         super().__init__(url, intake, names)
         self.broker = RabbitBroker(url, default_channel=Channel(prefetch_count=UNACKNOWLEDGED), **self._options)
         queue = RabbitQueue(names.subject, durable=True)
-        self.broker.subscriber(queue, ack_policy=AckPolicy.MANUAL)(self._collect)
+        self.broker.subscriber(queue, ack_policy=AckPolicy.MANUAL)(self._handle)
+
+    async def _handle(self, message: Any) -> None:
+        self._collect(message.body, message.ack)
 
     async def publish(self, replies: Sequence[bytes]) -> None:
         """Send to the queue of replies, if there is one, and wait until RabbitMQ has confirmed it."""

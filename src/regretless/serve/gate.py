@@ -93,7 +93,8 @@ class Gate:
         self.service, self.rest, self.keys, self.traffic = service, rest, keys, traffic
         self.limits = service.limits
         self._buckets = Buckets(self.limits.requests_per_second) if self.limits.requests_per_second else None
-        self._routes: dict[str, Route] = {}
+        self._routes: dict[str, Route] = {}  # of as many models as
+        self._models = 0
         self._door: LoopDoor | None = None
         self._collected: list[tuple[ModelHost, Sequence[Operation], asyncio.Future[list[Reply]]]] = []
 
@@ -104,6 +105,8 @@ class Gate:
             return
         started = time.perf_counter()
         path: str = scope["path"]
+        if len(self.service.hosts) != self._models:  # a new model may be the default one
+            self._routes, self._models = {}, len(self.service.hosts)
         route = self._routes.get(path) or self._find(path)
         name, status, n = path, 500, 1
         try:
@@ -169,34 +172,19 @@ class Gate:
         length = headers.get(b"content-length")
         if length is not None and (not length.isdigit() or int(length) > most):
             raise Problem(413, f"the body has more than {most} bytes.")
-        task = asyncio.current_task()
-        assert task is not None
-        handle = asyncio.get_running_loop().call_later(self.limits.body_seconds, task.cancel, SLOW)
-        try:
+        parts: list[bytes] = []
+        n = 0
+        while True:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Problem(400, "the connection ended within the body.")
+            part: bytes = message.get("body", b"")
+            n += len(part)
+            if n > most:
+                raise Problem(413, f"the body has more than {most} bytes.")
             if not message.get("more_body", False):
-                body: bytes = message.get("body", b"")
-                if len(body) > most:
-                    raise Problem(413, f"the body has more than {most} bytes.")
-                return body
-            parts, n = [], 0
-            while True:
-                if message["type"] == "http.disconnect":
-                    raise Problem(400, "the connection ended within the body.")
-                parts.append(message.get("body", b""))
-                n += len(parts[-1])
-                if n > most:
-                    raise Problem(413, f"the body has more than {most} bytes.")
-                if not message.get("more_body", False):
-                    return b"".join(parts)
-                message = await receive()
-        except asyncio.CancelledError as error:
-            if error.args == (SLOW,):
-                task.uncancel()
-                raise Problem(408, f"the body did not arrive within {self.limits.body_seconds:g} seconds.") from None
-            raise
-        finally:
-            handle.cancel()
+                return b"".join([*parts, part]) if parts else part
+            parts.append(part)
 
     # ------------------------------------------------------------------ the paths that are asked most
 
@@ -215,6 +203,7 @@ class Gate:
         try:
             operation: Operation = read_predict(body) if verb == "predict" else read_label(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            _require_plain(headers)
             raise Problem(422, f"the body is not a request for {route.path}: {error}.") from None
         reply = (await self._ask(route.host, (operation,)))[0]
         return reply.status, JSON, encode(reply), 1
@@ -225,6 +214,7 @@ class Gate:
         self._admit(scope, headers, "predict", "label")
         if not headers.get(b"content-type", b"").startswith((LINES, JSON)):
             raise Problem(415, "send one JSON object per line, with the content type application/x-ndjson.")
+        _require_plain(headers)
         body = await self._body(receive, headers, self.limits.bulk_bytes)
         lines = [line for line in body.split(b"\n") if line and not line.isspace()]
         if len(lines) > self.limits.bulk_rows:
@@ -290,6 +280,12 @@ class Gate:
         return getattr(route, "path", "other"), status
 
 
+def _require_plain(headers: dict[bytes, bytes]) -> None:
+    coding = headers.get(b"content-encoding", b"identity")
+    if coding.lower() != b"identity":
+        raise Problem(415, f"send the body as it is, not in the encoding {coding.decode('latin-1')[:50]!r}.")
+
+
 def _after(body: bytes, receive: Receive) -> Receive:
     """`receive` of a request whose body has been read."""
     messages = iter([{"type": "http.request", "body": body}])
@@ -298,6 +294,3 @@ def _after(body: bytes, receive: Receive) -> Receive:
         return next(messages, None) or await receive()
 
     return receive_again
-
-
-SLOW = "the body is slow"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Sequence
+from struct import Struct
 from typing import Any
 
 import msgspec
@@ -16,11 +17,11 @@ from regretless.core.errors import BadRow, NoBound, NoCertificate
 from regretless.core.labels import Labels
 from regretless.core.persist import from_bytes
 from regretless.core.types import Array
-from regretless.serve.log import Event, Labelled, ModelRow
+from regretless.serve.log import Event, Labelled, ModelRow, now
 from regretless.serve.models import ModelSpec, class_names
 from regretless.serve.rows import Columns
 from regretless.serve.snapshots import Snapshot
-from regretless.serve.sums import Sums
+from regretless.serve.sums import Scored, Sums
 from regretless.serve.tables import FORECAST
 
 decode = msgspec.json.decode
@@ -44,11 +45,6 @@ class Entry(msgspec.Struct, gc=False):
     y: bytes | None = None
     weight: float | None = None
     label_seq: int | None = None
-
-    @property
-    def probabilities(self) -> Array:
-        """The forecast as numbers."""
-        return np.frombuffer(self.forecast, dtype="<f8")
 
 
 class Due(msgspec.Struct, gc=False):
@@ -74,7 +70,8 @@ class ModelHost:
         self.classes: list[Any] = self.learner.classes_.tolist()
         self.class_names = class_names(self.classes)
         self.columns = Columns.of(self.features, self.learner.reads_tables)
-        self._labels = Labels(self.learner.classes_)
+        self._codes = Labels(self.learner.classes_).code
+        self._numbers_of = Struct(f"<{len(self.classes)}d").unpack
         self.recent: deque[Entry] = deque(maxlen=RECENT)
         self._ids: OrderedDict[str, Entry] = OrderedDict()
         self._most_ids = ids_in_memory
@@ -86,6 +83,19 @@ class ModelHost:
         sums.start_loss = float(spec.learner.total_loss_)
         return Snapshot(0, spec.learner.to_bytes(), sums.as_json())
 
+    @classmethod
+    def row_of(cls, spec: ModelSpec, number: int, seq: int) -> ModelRow:
+        """A new model, which starts after the event `seq`, for the log."""
+        start = cls.start_of(spec)._replace(seq=seq)
+        features, classes = encode(spec.features).decode(), encode(spec.classes).decode()
+        return ModelRow(number, spec.name, spec.recipe, features, classes, now(), seq, start.pack())
+
+    @classmethod
+    def compile(cls, spec: ModelSpec) -> None:
+        """Compile or load what the first requests for a model need."""
+        row = cls.row_of(spec, 0, 0)
+        cls(row, Snapshot.unpack(row.start)).warm_up()
+
     @property
     def version(self) -> int:
         """The number of labels learned."""
@@ -93,44 +103,48 @@ class ModelHost:
 
     # ------------------------------------------------------------------ forecasts
 
-    def forecast(self, rows: Sequence[Any]) -> list[Array | BadRow]:
-        """The probabilities of each row, or why it has none. Nothing changes."""
-        learner = self.learner
+    def forecast(self, rows: Sequence[Any]) -> list[bytes | BadRow]:
+        """The probabilities of each row, as in the log, or why it has none. Nothing changes."""
         if len(rows) >= FEWEST_FORECASTS:
             try:
-                return [*learner.predict_proba(self.columns.block([*rows]))]
+                found = as_bytes(self.learner.predict_proba(self.columns.block([*rows])))
             except CANNOT_LEARN:
-                found = [self._forecast_one(row) for row in rows]
-                good = [row for row, each in zip(rows, found, strict=True) if not isinstance(each, BadRow)]
-                if len(good) == len(rows):
-                    return found
-                again = iter(self.forecast(good))  # as a replay does, which finds good rows only
-                return [each if isinstance(each, BadRow) else next(again) for each in found]
+                return self._forecast_apart(rows)
+            size = len(found) // len(rows)
+            return [found[at : at + size] for at in range(0, len(found), size)]
         return [self._forecast_one(row) for row in rows]
 
-    def _forecast_one(self, row: Any) -> Array | BadRow:
-        try:
-            found: Array = self.learner.predict_proba_one(row)
+    def _forecast_apart(self, rows: Sequence[Any]) -> list[bytes | BadRow]:
+        """Find the rows that have no forecast, and forecast the others as a replay does, which has no bad rows."""
+        found = [self._forecast_one(row) for row in rows]
+        good = [row for row, each in zip(rows, found, strict=True) if not isinstance(each, BadRow)]
+        if len(good) == len(rows):
             return found
+        again = iter(self.forecast(good))
+        return [each if isinstance(each, BadRow) else next(again) for each in found]
+
+    def _forecast_one(self, row: Any) -> bytes | BadRow:
+        try:
+            return as_bytes(self.learner.predict_proba_one(row))
         except CANNOT_LEARN as error:
             return error if isinstance(error, BadRow) else BadRow(str(error))
 
     def served(self, event: Event) -> Entry:
         """Remember a forecast that is in the log."""
-        entry = _entry_of(event)
+        entry = entry_of(event)
         self._remember(entry)
         self.recent.append(entry)
         return entry
 
-    def named(self, entry: Entry) -> dict[str, float]:
+    def named(self, forecast: bytes) -> dict[str, float]:
         """The probabilities by class, as in JSON."""
-        return dict(zip(self.class_names, entry.probabilities.tolist(), strict=True))
+        return dict(zip(self.class_names, self._numbers_of(forecast), strict=True))
 
     # ------------------------------------------------------------------ labels
 
     def class_of(self, y: Any) -> Any:
         """The class that is equal to y; refuses anything else."""
-        k = self._labels.code.get(y) if type(y) in (str, int, float, bool) else None
+        k = self._codes.get(y) if type(y) in (str, int, float, bool) else None
         if k is None:
             told, classes = encode(y).decode()[:50], encode(self.classes[:20]).decode()
             raise BadRow(f"y={told} is not one of the classes {classes}. Nothing was learned from it.")
@@ -138,19 +152,20 @@ class ModelHost:
 
     def learn(self, batch: Sequence[Due]) -> list[bool]:
         """Learn the labels of one commit, in order. Returns which of them were learned."""
-        rows = [self.columns.row(decode(due.entry.x)) for due in batch]
+        rows = [self.columns.row(read(due.entry.x, due.entry.seq)) for due in batch]
         done = self._learn_block(rows, batch) if len(batch) >= FEWEST_LABELS else None
         if done is None:
             done = [self._learn_one(row, due) for row, due in zip(rows, batch, strict=True)]
+        scored = []
         for due, learned in zip(batch, done, strict=True):
             entry = due.entry
             entry.y, entry.weight, entry.label_seq = encode(due.y), due.weight, due.seq
             if learned:
-                k = self._labels.code[due.y]
                 waited = max(0.0, due.at - entry.at)
-                self.sums.add(entry.probabilities, self._labels.target(k), k, due.weight, waited, entry.version)
-            else:
-                self.sums.refused += 1
+                scored.append(Scored(entry.forecast, self._codes[due.y], due.weight, waited, entry.version))
+        if scored:
+            self.sums.add(scored)
+        self.sums.refused += len(batch) - len(scored)
         if self.sums.due:
             certificate, bound = self.promises()
             self.sums.note(batch[-1].at, self.learner_loss, certificate, bound)
@@ -192,7 +207,7 @@ class ModelHost:
         for event in found:
             if event.kind == FORECAST:
                 if event.id not in self._ids:
-                    self._remember(_entry_of(event))
+                    self._remember(entry_of(event))
             elif (entry := self._ids.get(event.id)) is not None:
                 entry.y, entry.weight, entry.label_seq = event.body, event.weight, event.seq
 
@@ -308,7 +323,13 @@ class ModelHost:
         return Snapshot(seq, self.learner.to_bytes(), self.sums.as_json(), self.identity)
 
 
-def _entry_of(event: Event) -> Entry:
+def as_bytes(probabilities: Array) -> bytes:
+    """Probabilities as they are in the log."""
+    return probabilities.astype("<f8", copy=False).tobytes()
+
+
+def entry_of(event: Event) -> Entry:
+    """A forecast from the log."""
     assert event.forecast is not None and event.version is not None
     return Entry(event.id, event.seq, event.at, event.body, event.forecast, event.version)
 
@@ -316,4 +337,12 @@ def _entry_of(event: Event) -> Entry:
 def due_of(label: Labelled) -> Due:
     """A label from the log."""
     entry = Entry(label.id, label.forecast_seq, label.forecast_at, label.x, label.forecast, label.version)
-    return Due(label.seq, label.at, decode(label.y), label.weight, entry)
+    return Due(label.seq, label.at, read(label.y, label.seq), label.weight, entry)
+
+
+def read(body: bytes, seq: int) -> Any:
+    """The row or label of an event."""
+    try:
+        return decode(body)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"the log is damaged: the event {seq} cannot be read ({error}).") from None

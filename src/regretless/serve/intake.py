@@ -89,6 +89,7 @@ class Intake:
         self.counts = Counts()
         self._parked: dict[tuple[int, str], Parked] = {}  # oldest first, as in the log
         self._turn = asyncio.Lock()
+        service.messages = lambda: msgspec.structs.asdict(self.counts) | {"waiting": self.waiting}
 
     async def begin(self) -> None:
         """Read the parked labels of the log, and learn those whose forecasts have come meanwhile."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ IDS_PER_QUERY = 500
 TIMEOUT = 5  # seconds for a connection, a lock or a statement
 
 
-class LogUnavailable(Exception):
+class LogUnavailable(OSError):
     """The log cannot be read or written now. Nothing was written, or it is not known whether it was."""
 
 
@@ -146,6 +147,7 @@ class EventLog:
         self._errors: Any = self._engine.dialect.import_dbapi()
         try:
             if write and not self._postgres:
+                self._require_place()
                 self._lock = Lock(
                     self.path.with_name(f"{self.path.name}.lock"),
                     "another service",
@@ -155,9 +157,18 @@ class EventLog:
             elif not self._postgres and not self.path.is_file():
                 raise ValueError(f"there is no log {self.path}.")
             self.connect()
+        except LogUnavailable as error:
+            self.close()
+            raise LogUnavailable(f"the log {self.url.render_as_string()} cannot be opened: {error}.") from error
         except BaseException:
             self.close()
             raise
+
+    def _require_place(self) -> None:
+        if self.path.is_dir():
+            raise ValueError(f"{self.path} is a folder: choose a file for the log.")
+        if not self.path.parent.is_dir():
+            raise ValueError(f"there is no folder {self.path.parent} for the log {self.path.name}: make it first.")
 
     @property
     def path(self) -> Path:
@@ -256,7 +267,8 @@ class EventLog:
             if self._postgres:
                 cursor.execute(INSERT_ARRAYS, [[*column] for column in zip(*rows, strict=True)])
             else:
-                cursor.executemany(INSERT, rows)
+                cursor.executemany(INSERT_FORECAST, [OF_FORECAST(row) for row in rows if row.kind == FORECAST])
+                cursor.executemany(INSERT_LABEL, [OF_LABEL(row) for row in rows if row.kind == LABEL])
             before_commit()
             self._driver.commit()
         except self._errors.Error as error:
@@ -400,7 +412,18 @@ class EventLog:
 
 
 UNPARK = parked.delete().where(parked.c.model == sa.bindparam("of"), parked.c.id == sa.bindparam("named"))
-INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+
+
+def _insertion(without: set[str]) -> tuple[str, Callable[[Event], tuple[Any, ...]]]:
+    """A statement of SQLite that inserts events, and the values of an event that it takes."""
+    names = [name for name in COLUMNS if name not in without]
+    places = [COLUMNS.index(name) for name in names]
+    return f"INSERT INTO events ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})", itemgetter(*places)
+
+
+# one statement for each kind: sqlite3 takes longer for a None than for a number
+INSERT_FORECAST, OF_FORECAST = _insertion(without={"weight"})
+INSERT_LABEL, OF_LABEL = _insertion(without={"forecast", "version"})
 ARRAYS = "bigint[] integer[] smallint[] text[] bigint[] float8[] bytea[] bytea[] bigint[] float8[]".split()
 INSERT_ARRAYS = (
     f"INSERT INTO events ({', '.join(COLUMNS)}) SELECT * FROM unnest({', '.join(f'%s::{kind}' for kind in ARRAYS)})"

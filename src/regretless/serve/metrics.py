@@ -54,6 +54,14 @@ class Numbers(Collector):
         )
         yield GaugeMetricFamily("regretless_seq", "the last event of the log", service.seq)
         yield CounterMetricFamily("regretless_commits", "commits of the log", service.commits)
+        messages = service.messages()
+        if messages:
+            waiting = messages.pop("waiting")
+            yield GaugeMetricFamily("regretless_parked_labels", "labels that wait for their forecasts", waiting)
+            counts = CounterMetricFamily("regretless_messages", "messages of a broker by outcome", labels=["outcome"])
+            for outcome, n in messages.items():
+                counts.add_metric([outcome], n)
+            yield counts
         for names, of in ((OF_MODELS, "summary"), (OF_REGRET, "regret")):
             found = {name: self._of(host, of) for name, host in service.hosts.items()}
             for name, about in names.items():

@@ -45,6 +45,7 @@ class ModelSpec(NamedTuple):
         """A model from a recipe, or, where `files` allows it, from a model file."""
         if not NAME.fullmatch(name):
             raise ValueError(f"name={name!r}: use up to 64 letters, digits, points, lines and underscores.")
+        _require_utf8(recipe, *(features if isinstance(features, list) else []), *(classes or []))
         if files and Path(recipe).is_file():
             learner, features, classes = _from_file(recipe, features, classes)
         else:
@@ -80,6 +81,14 @@ def _from_file(path: str, features: Any, classes: Any) -> tuple[Any, Any, list[A
     if classes is not None and classes != learner.classes_.tolist():
         raise ValueError(f"{path} has the classes {learner.classes_.tolist()}: omit them.")
     return learner, own, learner.classes_.tolist()
+
+
+def _require_utf8(*texts: Any) -> None:
+    for text in texts:
+        try:
+            str(text).encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{ascii(text)[:100]} is not Unicode text: it has half of a character.") from None
 
 
 def _require_probabilities(learner: Any) -> None:

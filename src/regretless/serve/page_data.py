@@ -88,7 +88,7 @@ def forecast_of(host: ModelHost, entry: Entry) -> dict[str, Any]:
         "id": entry.id,
         "seq": entry.seq,
         "at": entry.at,
-        "probabilities": host.named(entry),
+        "probabilities": host.named(entry.forecast),
         "y": None if entry.y is None else decode(entry.y),
     }
 

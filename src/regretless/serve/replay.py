@@ -19,12 +19,13 @@ from regretless.core.labels import Labels
 from regretless.core.scores import N_SCORED, N_WRONG, TOTAL_BRIER, TOTAL_LOSS
 from regretless.evaluate.match import marks_of
 from regretless.evaluate.trace import Checkpoint, Trace, Traces
-from regretless.serve.host import Due, Entry, ModelHost, decode
+from regretless.serve.host import Due, ModelHost, decode, read
 from regretless.serve.log import Event, EventLog, ModelRow
 from regretless.serve.models import ModelSpec
+from regretless.serve.restore import start_of
 from regretless.serve.settings import Limits
 from regretless.serve.snapshots import Snapshot, Snapshots
-from regretless.serve.sums import Sums
+from regretless.serve.sums import Scored, Sums
 from regretless.serve.tables import FORECAST
 
 SERVED = "as served"
@@ -72,7 +73,7 @@ def verify(
 ) -> Verified:
     """Forecast and learn everything again, and compare with what was served and with the snapshots, bit by bit."""
     row = model_of(log, name)
-    host = ModelHost(row, Snapshot.unpack(row.start))
+    host = ModelHost(row, start_of(row))
     to_compare = snapshots.all(row.number, row.identity) if snapshots else []
     to_compare = [each for each in to_compare if each.seq >= host.seq]
     n_forecasts, n_labels = 0, 0
@@ -88,10 +89,9 @@ def verify(
     compared = len(to_compare)
     for forecasts, labels in commits(log, row, until):
         compare((forecasts or labels)[0].seq)
-        said = host.forecast([host.columns.row(decode(event.body)) for event in forecasts])
+        said = host.forecast([host.columns.row(read(event.body, event.seq)) for event in forecasts])
         for event, p in zip(forecasts, said, strict=True):
-            same = not isinstance(p, Exception) and p.astype("<f8").tobytes() == event.forecast
-            if not same or event.version != host.version:
+            if p != event.forecast or event.version != host.version:
                 different.append(event.seq)
             host.served(event)
             host.sums.forecasts += 1
@@ -108,7 +108,7 @@ def _due(log: EventLog, host: ModelHost, event: Event) -> Due:
         host.take_up([each for each in log.find(host.number, [event.id]) if each.kind == FORECAST])
     entry = host.find(event.id)
     assert entry is not None and event.weight is not None  # a label comes after its forecast
-    return Due(event.seq, event.at, decode(event.body), event.weight, entry)
+    return Due(event.seq, event.at, read(event.body, event.seq), event.weight, entry)
 
 
 class Line:
@@ -177,17 +177,18 @@ class Other(Line):
     def play(self, forecasts: Sequence[Event], rows: Sequence[Any], labels: Sequence[Event]) -> None:
         """One commit."""
         host, started = self.host, time.process_time()
+        version = host.version
         said = host.forecast([host.columns.row(x) for x in rows])
         for event, p in zip(forecasts, said, strict=True):
             if not isinstance(p, Exception):
-                host.served(event._replace(forecast=p.astype("<f8").tobytes(), version=host.version))
+                host.served(event._replace(forecast=p, version=version))
         due = []
         for event in labels:
             entry = host.forget(event.id)
             if entry is None or event.weight is None:  # it could not forecast this row
                 self.sums.refused += 1
             else:
-                due.append(Due(event.seq, event.at, decode(event.body), event.weight, entry))
+                due.append(Due(event.seq, event.at, read(event.body, event.seq), event.weight, entry))
         if due:
             host.learn(due)
         self.seconds += time.process_time() - started
@@ -202,22 +203,23 @@ def what_if(
     row = model_of(log, name)
     others = [Other(recipe, row) for recipe in dict.fromkeys(learners)]
     classes = decode(row.classes)
-    codes = Labels(np.array(classes, dtype=object))
+    code = Labels(np.array(classes, dtype=object)).code
     served = Line(SERVED, Sums(len(classes)))
-    waiting: dict[str, Entry] = {}
+    waiting: dict[str, Event] = {}
     for forecasts, labels in commits(log, row, until):
-        rows = [decode(event.body) for event in forecasts]
+        rows = [read(event.body, event.seq) for event in forecasts]
         for other in others:
             other.play(forecasts, rows, labels)
-        for event in forecasts:
-            assert event.forecast is not None and event.version is not None
-            waiting[event.id] = Entry(event.id, event.seq, event.at, b"", event.forecast, event.version)
+        waiting |= {event.id: event for event in forecasts}
+        scored = []
         for event in labels:
-            entry = waiting.pop(event.id, None)
-            if entry is not None and event.weight is not None:  # else its forecast was compacted
-                k = codes.code[decode(event.body)]
-                p, target = entry.probabilities, codes.target(k)
-                served.sums.add(p, target, k, event.weight, event.at - entry.at, entry.version)
+            forecast = waiting.pop(event.id, None)
+            if forecast is not None and event.weight is not None:  # else its forecast was compacted
+                assert forecast.forecast is not None and forecast.version is not None
+                waited, k = max(0.0, event.at - forecast.at), code[read(event.body, event.seq)]
+                scored.append(Scored(forecast.forecast, k, event.weight, waited, forecast.version))
+        if scored:
+            served.sums.add(scored)
         if served.due:
             served.note()
     for line in (served, *others):

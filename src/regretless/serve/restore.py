@@ -10,9 +10,20 @@ from regretless.serve.snapshots import Snapshot, Snapshots
 from regretless.serve.tables import FORECAST
 
 
+def start_of(row: ModelRow) -> Snapshot:
+    """The state with which a model starts."""
+    try:
+        found = Snapshot.unpack(row.start)
+        found.open()
+    except (ValueError, KeyError, TypeError) as error:
+        told = f"the log is damaged: the first state of the model {row.name!r} cannot be read ({error})."
+        raise ValueError(told) from None
+    return found
+
+
 def restored(log: EventLog, row: ModelRow, snapshots: Snapshots, seq: int, ids_in_memory: int) -> ModelHost:
     """The model after the event `seq`, the last one of the log."""
-    start = Snapshot.unpack(row.start)
+    start = start_of(row)
     newest = snapshots.newest(row.number, row.identity, seq)
     if newest is not None and newest.seq > start.seq:
         start = newest

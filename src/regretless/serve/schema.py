@@ -10,12 +10,18 @@ HEAD = "0002"  # the newest revision in migrations/versions
 
 
 def version_of(connection: sa.Connection) -> str | None:
-    """The schema version of the log; None for an empty database."""
+    """The schema version of the log; None for an empty database. A newer version is refused."""
     if not sa.inspect(connection).has_table("alembic_version"):
         if sa.inspect(connection).has_table("events"):
             raise ValueError("the database has a table 'events' that is not a log of regretless: choose another one.")
         return None
     found: str | None = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+    if found is None and sa.inspect(connection).has_table("events"):
+        raise ValueError("the log is damaged: it has events, and no schema version.")
+    if found is not None and found > HEAD:
+        raise ValueError(
+            f"the log has schema version {found}, and this regretless knows versions up to {HEAD}: use a newer release."
+        )
     return found
 
 
@@ -24,16 +30,14 @@ def migrate(connection: sa.Connection) -> None:
     found = version_of(connection)
     if found == HEAD:
         return
-    if found is not None and found > HEAD:
-        raise ValueError(
-            f"the log has schema version {found}, and this regretless knows versions up to {HEAD}: use a newer release."
-        )
     from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN")  # sqlite3 begins no transaction for new tables: a crash would leave some
     command.upgrade(config, "head")
     connection.commit()
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import uvicorn
@@ -15,6 +16,7 @@ import uvicorn
 from regretless.serve.api import make_app
 from regretless.serve.collector import calm
 from regretless.serve.keys import Keys
+from regretless.serve.protocol import protocol_of
 from regretless.serve.service import Service
 from regretless.serve.traffic import Traffic
 
@@ -71,6 +73,41 @@ def surviving_signals() -> Iterator[None]:
             signal.signal(each, before)
 
 
+class Beside(uvicorn.Server):
+    """A server in an event loop that has other work too, and handles signals itself."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone."""
+        yield
+
+
+def _server_of(service: Service, keys: Path | None, kind: type[uvicorn.Server] = uvicorn.Server) -> uvicorn.Server:
+    server: uvicorn.Server | None = None
+    app = make_app(service, Keys(keys), Traffic(), ending=lambda: server is not None and server.should_exit)
+    server = kind(
+        uvicorn.Config(
+            app,
+            http=protocol_of(service.limits),
+            ws="none",
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            backlog=BACKLOG,
+            lifespan="off",
+        )
+    )
+    return server
+
+
+def _address_of(host: str, place: socket.socket) -> str:
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{place.getsockname()[1]}"
+
+
 def run(
     service: Service,
     *,
@@ -82,25 +119,24 @@ def run(
     """Serve until SIGTERM or Ctrl-C, then end within seconds, open streams included. The caller closes the service."""
     require_keys(host, keys)
     with listen(host, port) as place:
-        server: uvicorn.Server | None = None
-        app = make_app(service, Keys(keys), Traffic(), ending=lambda: server is not None and server.should_exit)
-        server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                access_log=False,
-                log_level="warning",
-                server_header=False,
-                date_header=False,
-                proxy_headers=False,
-                timeout_graceful_shutdown=GRACE_SECONDS,
-                backlog=BACKLOG,
-                lifespan="off",
-            )
-        )
+        server = _server_of(service, keys)
         for each in [*service.hosts.values()]:
             service.call(each.warm_up).result()
         calm()
-        name = f"[{host}]" if ":" in host else host
-        started(f"http://{name}:{place.getsockname()[1]}")
+        started(_address_of(host, place))
         with surviving_signals():
             server.run(sockets=[place])
+
+
+@asynccontextmanager
+async def serving(service: Service, *, host: str, port: int, keys: Path | None) -> AsyncIterator[str]:
+    """Serve from this event loop until the block ends. Yields the address."""
+    require_keys(host, keys)
+    with listen(host, port) as place:
+        server = _server_of(service, keys, Beside)
+        task = asyncio.create_task(server.serve(sockets=[place]))
+        try:
+            yield _address_of(host, place)
+        finally:
+            server.should_exit = True
+            await task

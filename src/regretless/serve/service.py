@@ -25,11 +25,13 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
+import msgspec
+
 from regretless.core.errors import BadRow
-from regretless.serve.host import RECENT, Due, Entry, ModelHost, decode, encode
+from regretless.serve.host import RECENT, Due, Entry, ModelHost, decode, encode, entry_of
 from regretless.serve.log import DuplicateId, Event, EventLog, LogUnavailable, ModelRow, now
 from regretless.serve.models import DEFAULT_NAME, ModelSpec
 from regretless.serve.replies import Forecast, Label, Learned, Operation, Predict, Refused, Reply, ServiceError
@@ -40,6 +42,7 @@ from regretless.serve.snapshots import Snapshots
 from regretless.serve.tables import FORECAST, LABEL
 
 GROUP = 1024  # operations that share a commit
+SLOW_COMMIT = 0.001  # seconds: beyond, it pays to wait a quarter of a commit for more operations to share the next one
 RETRY_SECONDS = 0.5  # between two attempts to reach the log
 IDLE_SECONDS = 1.0  # between two looks at the clock
 
@@ -73,7 +76,7 @@ class LoopDoor(Door):
                 future.set_result(replies)
 
 
-class Job(NamedTuple):
+class Job(msgspec.Struct, gc=False):
     """Operations of one caller on one model."""
 
     host: ModelHost
@@ -82,7 +85,7 @@ class Job(NamedTuple):
     token: Any
 
 
-class Work(NamedTuple):
+class Work(msgspec.Struct, gc=False):
     """One operation of a group, and where its reply goes."""
 
     host: ModelHost
@@ -135,12 +138,15 @@ class Service:
         self.hosts: dict[str, ModelHost] = {}
         self.unavailable: str | None = None  # why the log cannot be written, as long as it cannot
         self.commits = 0
+        self.messages: Callable[[], dict[str, int]] = dict  # counts of messages, if an `Intake` takes them
         self._snapshot_every, self._snapshot_seconds = snapshot_every, snapshot_seconds
         self._reached = reached
         self._saved: dict[int, tuple[int, int, float]] = {}  # model -> labels, forecasts, time of its last snapshot
         self._queue: SimpleQueue[Any] = SimpleQueue()
         self._waiting = 0
         self._stopping = False
+        self._commit_seconds = 0.0  # of the last commit
+        self._callers = 0  # that waited when it ended, those whom it served included
         self._next_attempt = 0.0
         self._stale = False  # whether models must be read again
         self._listeners: list[Callable[[], None]] = []
@@ -195,9 +201,7 @@ class Service:
         if len(self.hosts) >= self.limits.models:
             raise ServiceError(422, f"the service has {len(self.hosts)} models; the limit is {self.limits.models}.")
         number = 1 + max((each.number for each in self.hosts.values()), default=0)
-        start = ModelHost.start_of(spec)._replace(seq=self.seq)
-        features, classes = encode(spec.features).decode(), encode(spec.classes).decode()
-        row = ModelRow(number, spec.name, spec.recipe, features, classes, now(), self.seq, start.pack())
+        row = ModelHost.row_of(spec, number, self.seq)
         with self._log_at_hand():
             self.log.add_model(row)
             return self._host(row)
@@ -304,8 +308,8 @@ class Service:
     def _take(self, first: Any) -> bool:
         """Carry out what waits; False if the service ends."""
         jobs: list[Job] = []
-        n, going, item = 0, True, first
         calls: list[tuple[Callable[[], Any], Future[Any]]] = []
+        n, going, item, patient = 0, True, first, True
         while True:
             if item is None:
                 going = False
@@ -316,6 +320,10 @@ class Service:
                 calls.append(item)
             if n >= GROUP or not going:
                 break
+            if patient and self._commit_seconds > SLOW_COMMIT and 0 < len(jobs) < self._callers:
+                if self._queue.empty():
+                    time.sleep(0.25 * min(self._commit_seconds, 0.1))
+                    patient = False
             try:
                 item = self._queue.get_nowait()
             except Empty:
@@ -333,10 +341,10 @@ class Service:
     def _carry_out(self, jobs: list[Job]) -> None:
         answers: Doors = {}
         work: list[Work] = []
-        for host, operations, door, token in jobs:
-            replies: list[Any] = [None] * len(operations)
-            answers.setdefault(door, []).append((token, replies))
-            work += [Work(host, each, type(each) is Label, replies, i) for i, each in enumerate(operations)]
+        for job in jobs:
+            replies: list[Any] = [None] * len(job.operations)
+            answers.setdefault(job.door, []).append((job.token, replies))
+            work += [Work(job.host, each, type(each) is Label, replies, i) for i, each in enumerate(job.operations)]
         try:
             at = 0
             while at < len(work):
@@ -351,6 +359,7 @@ class Service:
                 if each.replies[each.place] is None:
                     each.replies[each.place] = refusal
         finally:
+            self._callers = len(jobs) + self._queue.qsize()
             for door, several in answers.items():
                 door.deliver(several)
         for listener in self._listeners:
@@ -388,21 +397,23 @@ class Service:
         self._look_up(group)
         at, batch = now(), self.seq + 1
         forecasts = self._forecasts(group, at, batch)
-        labels = self._labels(group, at, batch + len(forecasts), {event.id: event for _, event in forecasts})
-        written = [*(event for _, event in forecasts), *(_event_of(work.host, due, batch) for work, due in labels)]
+        written = [event for _, event in forecasts]
+        labels = self._labels(group, at, batch + len(forecasts), written)
+        written += [_event_of(work.host, due, batch) for work, due in labels]
         if not written:
             return
+        started = time.monotonic()
         self.log.append(written, self._before_commit)
+        self._commit_seconds = time.monotonic() - started
         self.commits += 1
         self._reached("committed")
         self.seq = written[-1].seq
         new = {}
         for work, event in forecasts:
-            entry = work.host.served(event)
-            new[work.host.number, event.id] = entry
-            work.host.sums.forecasts += 1
-            named = work.host.named(entry)
-            work.replies[work.place] = Forecast(entry.id, entry.seq, entry.version, named)
+            host = work.host
+            entry = new[host.number, event.id] = host.served(event)
+            host.sums.forecasts += 1
+            work.replies[work.place] = Forecast(entry.id, entry.seq, entry.version, host.named(entry.forecast))
         by_host: dict[int, list[tuple[Work, Due]]] = {}
         for work, due in labels:
             due.entry = new.get((work.host.number, due.entry.id), due.entry)
@@ -410,8 +421,9 @@ class Service:
         for several in by_host.values():
             host = several[0][0].host
             learned = host.learn([due for _, due in several])
+            version = host.version
             for (work, due), done in zip(several, learned, strict=True):
-                work.replies[work.place] = Learned(due.entry.id, due.seq, host.version, done, False)
+                work.replies[work.place] = Learned(due.entry.id, due.seq, version, done, False)
         self._reached("learned")
 
     def _before_commit(self) -> None:
@@ -419,15 +431,17 @@ class Service:
 
     def _look_up(self, group: list[Work]) -> None:
         """Bring the forecasts of labels into memory."""
-        missing: dict[int, tuple[ModelHost, list[str]]] = {}
+        missing = [work for work in group if work.labels and work.host.find(work.operation.id) is None]
+        if not missing:
+            return
         asked = {(work.host.number, work.operation.id) for work in group if not work.labels}
-        for work in group:
-            if work.labels:
-                host, id = work.host, work.operation.id
-                if host.find(id) is None and (host.number, id) not in asked and _is_id(id, self.limits):
-                    missing.setdefault(host.number, (host, []))[1].append(id)
-        for host, ids in missing.values():
-            host.take_up(self.log.find(host.number, ids))
+        ids: dict[int, tuple[ModelHost, list[str]]] = {}
+        for work in missing:
+            host, id = work.host, work.operation.id
+            if (host.number, id) not in asked and _is_id(id, self.limits):
+                ids.setdefault(host.number, (host, []))[1].append(id)
+        for host, several in ids.values():
+            host.take_up(self.log.find(host.number, several))
 
     def _forecasts(self, group: list[Work], at: float, batch: int) -> list[tuple[Work, Event]]:
         """The new forecasts of a group; other requests for forecasts are answered here."""
@@ -443,9 +457,10 @@ class Service:
                 host.columns.check(operation.x, self.limits)
                 known = host.find(operation.id)
                 if known is None:
-                    fresh.setdefault(host.number, []).append((work, host.columns.row(operation.x), encode(operation.x)))
+                    asked = work, host.columns.row(operation.x), encode(operation.x)
+                    fresh.setdefault(host.number, []).append(asked)
                 elif decode(known.x) == operation.x:
-                    work.replies[work.place] = Forecast(known.id, known.seq, known.version, host.named(known))
+                    work.replies[work.place] = Forecast(known.id, known.seq, known.version, host.named(known.forecast))
                 else:
                     work.replies[work.place] = Refused(
                         409, f"id {known.id!r} was forecast with other features: use a new id for a new row."
@@ -455,20 +470,19 @@ class Service:
         found: list[tuple[Work, Event]] = []
         for several in fresh.values():
             host = several[0][0].host
-            said = host.forecast([row for _, row, _ in several])
+            said, version = host.forecast([row for _, row, _ in several]), host.version
             for (work, _, x), p in zip(several, said, strict=True):
                 if isinstance(p, BadRow):
                     work.replies[work.place] = Refused(422, str(p))
                     continue
-                id = str(work.operation.id)
-                seq, forecast = batch + len(found), p.astype("<f8").tobytes()
-                event = Event(seq, host.number, FORECAST, id, batch, at, x, forecast, host.version, None)
-                found.append((work, event))
+                seq, id = batch + len(found), work.operation.id
+                found.append((work, Event(seq, host.number, FORECAST, id, batch, at, x, p, version, None)))
         return found
 
-    def _labels(self, group: list[Work], at: float, first: int, fresh: dict[str, Event]) -> list[tuple[Work, Due]]:
-        """The new labels of a group; other labels are answered here."""
+    def _labels(self, group: list[Work], at: float, first: int, forecasts: list[Event]) -> list[tuple[Work, Due]]:
+        """The new labels of a group, whose new forecasts are given; other labels are answered here."""
         found: list[tuple[Work, Due]] = []
+        fresh: dict[tuple[int, str], Event] | None = None
         for work in group:
             operation, host = work.operation, work.host
             if not work.labels:
@@ -479,10 +493,11 @@ class Service:
             except BadRow as error:
                 work.replies[work.place] = Refused(422, str(error))
                 continue
-            event = fresh.get(operation.id)
-            if entry is None and event is not None and event.model == host.number:
-                assert event.forecast is not None and event.version is not None
-                entry = Entry(event.id, event.seq, event.at, event.body, event.forecast, event.version)
+            if entry is None:
+                if fresh is None:
+                    fresh = {(event.model, event.id): event for event in forecasts}
+                event = fresh.get((host.number, operation.id))
+                entry = None if event is None else entry_of(event)
             if entry is None:
                 work.replies[work.place] = Refused(404, f"there is no forecast with the id {operation.id!r}.")
             elif entry.y is None:

@@ -21,7 +21,8 @@ class Limits(BaseSettings):
     body_bytes: int = Field(default=1 << 20, ge=100, description="bytes of the body of /predict and /label")
     bulk_bytes: int = Field(default=1 << 24, ge=100, description="bytes of the body of /bulk")
     bulk_rows: int = Field(default=20_000, ge=1, description="lines of the body of /bulk")
-    body_seconds: float = Field(default=10.0, gt=0.0, description="seconds until the body must have arrived")
+    head_seconds: float = Field(default=10.0, gt=0.0, description="seconds for the head of a request to arrive")
+    body_seconds: float = Field(default=10.0, gt=0.0, description="seconds for a request with its body to arrive")
     requests_per_second: float = Field(
         default=0.0, ge=0.0, description="requests per second and key, or per address without keys; 0 means no limit"
     )

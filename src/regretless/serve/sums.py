@@ -7,8 +7,11 @@ forecasts it would have made at the moment it learned each label; the difference
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from regretless.core.scores import BINS, N_SCORED, N_WRONG, TOTAL_BRIER, TOTAL_LOSS, new_scores, score_classes
@@ -16,6 +19,21 @@ from regretless.core.types import Array
 
 MOST_POINTS = 240  # of the history; then every other one is dropped
 MOST_SHARES = 12  # classes up to which the history has their counts
+
+
+class Scored(msgspec.Struct, gc=False):
+    """A forecast that was served, and its label."""
+
+    forecast: bytes  # probabilities as float64, little-endian
+    k: int  # the class of the label
+    weight: float
+    waited: float  # seconds from the forecast to its label
+    version: int  # labels learned before the forecast
+
+
+@cache
+def _targets(n_classes: int) -> Array:
+    return np.eye(n_classes)
 
 
 class Sums:
@@ -43,16 +61,23 @@ class Sums:
         """Labels learned: the version of the model."""
         return int(self.scores[N_SCORED])
 
-    def add(self, p: Array, target: Array, k: int, weight: float, waited: float, version: int) -> None:
-        """Score a forecast p (K,) by its label k, with its target (1, K)."""
-        n = self.labels
-        self.delay_seconds += waited
-        self.delay_labels += n - version
-        self.weight += weight
-        self.served_loss -= weight * math.log(max(float(p[k]), 1e-300))
-        self.baseline_loss -= math.log((self.counts[k] + 0.5) / (n + 0.5 * len(self.counts)))
-        self.counts[k] += 1
-        score_classes(p[None], target, True, self.scores, self.bins)
+    def add(self, several: Sequence[Scored]) -> None:
+        """Score forecasts by their labels, in order."""
+        n, counts = self.labels, self.counts
+        K = len(counts)
+        p = np.frombuffer(b"".join([each.forecast for each in several]), dtype="<f8").reshape(len(several), K)
+        targets = _targets(K)[[each.k for each in several]]
+        targets.flags.writeable = False  # like p: one type of arrays, one compiled function, the same bits
+        for each, probabilities in zip(several, p.tolist(), strict=True):
+            k = each.k
+            self.delay_seconds += each.waited
+            self.delay_labels += n - each.version
+            self.weight += each.weight
+            self.served_loss -= each.weight * math.log(max(probabilities[k], 1e-300))
+            self.baseline_loss -= math.log((counts[k] + 0.5) / (n + 0.5 * K))
+            counts[k] += 1
+            n += 1
+        score_classes(p, targets, True, self.scores, self.bins)
 
     # ------------------------------------------------------------------ history
 
