@@ -66,7 +66,7 @@ def engine():
 
 def test_a_killed_job_continues_and_every_forecast_appears_once(tmp_path):
     """Killed at least five times inside a micro-batch: the same forecasts, to the bit, as in one process."""
-    files, rows = 8, rows_of(8 * 400, 20)
+    files, rows = KILLS + 1, rows_of((KILLS + 1) * 400, 20)
     (tmp_path / "rows").mkdir()
     for i in range(files):
         part = rows.iloc[i * 400 : (i + 1) * 400].sample(frac=1.0, random_state=i)  # mixed within a micro-batch
@@ -218,6 +218,9 @@ def test_a_batch_hands_its_keys_to_a_stream(engine, tmp_path):
     rows, folder = rows_of(80, 3), str(tmp_path / "idle")
     settings = {"key": "key", "features": FEATURES, "target": "y", "order": "t", "learner": AIOLI(), "classes": [0, 1]}
     spark.keyed(engine.createDataFrame(rows.iloc[:50]), **settings, idle_folder=folder).toPandas()
+    table = engine.read.option("recursiveFileLookup", "true").parquet(folder).toPandas()
+    assert dict(zip(table.key, table["last"], strict=True)) == rows.iloc[:50].groupby("key").t.max().to_dict()
+    assert AIOLI.from_bytes(table.model[0]).state_.tally[0] == (rows.iloc[:50].key == table.key[0]).sum()
     said = play(engine, tmp_path, [rows.iloc[50:]], idle_after=3600.0, idle_folder=folder)
     forecasts, _ = in_one_process(rows, AIOLI)
     assert dict(zip(said.t, said.probabilities, strict=True)) == {t: forecasts[t] for t in range(50, 80)}
@@ -286,7 +289,7 @@ def test_a_frozen_learner_forecasts_in_a_udf(engine):
         (named, named.predict_proba(rows[FEATURES])),
         (numbered, numbered.predict(rows[FEATURES].to_numpy())),
     ):
-        said = frame.withColumn("said", spark.to_udf(learner)(*FEATURES)).toPandas()
+        said = frame.withColumn("said", learner.to_udf()(*FEATURES)).toPandas()
         assert np.array_equal(np.array(said.said.tolist()), forecast)
     with pytest.raises(ValueError, match="2 columns given: this learner has 3 features"):
         spark.to_udf(named)("x0", "x1")
