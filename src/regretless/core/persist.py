@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 MOST_OUTLINES, LARGEST_OUTLINE = 64, 1 << 16  # headers of small learners that `from_bytes` remembers; bytes of each
+NEVER_CHANGED = {"state_", "params_", "classes_", "_labels", "feature_names_in_"}  # in place, or copied
 # By header: the header, the forms of its arrays, the learner before its first row, and its classes as bytes.
 _outlines: dict[bytes, tuple[dict[str, Any], packed.Forms, Any, bytes | None]] = {}
 MOST_NESTED = 8  # levels of learners within learners
@@ -82,7 +83,7 @@ def _unpacked(data: bytes) -> Stored:
     learner = _begun(header, arrays)
     outline = copy.copy(learner)
     _complete(learner, header, arrays)
-    if len(data) <= LARGEST_OUTLINE and _is_plain(learner):
+    if len(data) <= LARGEST_OUTLINE and _is_plain(outline):
         if len(_outlines) >= MOST_OUTLINES:
             _outlines.clear()
         classes = arrays["classes"].tobytes() if "classes" in arrays else None
@@ -91,9 +92,11 @@ def _unpacked(data: bytes) -> Stored:
 
 
 def _is_plain(learner: Stored) -> bool:
-    """Whether everything but its state can be shared with another learner of the same header."""
-    constants = learner.__dict__.get("_constants")
-    values = [*learner.params_.values(), *(constants if isinstance(constants, tuple) else [constants])]
+    """Whether everything but its state can be shared with another learner of the same header: numbers and text."""
+    values = list(learner.params_.values())
+    for name, value in vars(learner).items():
+        if name not in NEVER_CHANGED:
+            values += value if isinstance(value, tuple) else [value]
     return not (learner.holds or learner.grows) and all(isinstance(value, str | float | int | None) for value in values)
 
 
