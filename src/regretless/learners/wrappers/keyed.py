@@ -97,8 +97,8 @@ class KeyedLearner(Stored):
     >>> y = rng.random(6000) < 1 / (1 + np.exp(-sign * (X @ [3, -3, 2, 0, 1])))
     >>> learner = KeyedLearner(AIOLI(radius=5.0), max_keys=1000)
     >>> p = learner.predict_then_learn(shops, X, y)
-    >>> print(f"{-np.log(np.where(y, p[:, 1], p[:, 0])).mean():.4f}; without keys "
-    ...       f"{AIOLI(radius=5.0).fit(X, y).total_loss_ / 6000:.4f}")
+    >>> loss = -np.log(np.where(y, p[:, 1], p[:, 0])).mean()
+    >>> print(f"{loss:.4f}; without keys {AIOLI(radius=5.0).fit(X, y).total_loss_ / 6000:.4f}")
     0.4550; without keys 0.6771
     >>> learner.keys_, learner.regret_certificates(["Turin"]).round(1).tolist()
     (['Bergen', 'Turin', 'Lyon'], [30.3])
