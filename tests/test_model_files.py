@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import struct
@@ -32,8 +33,9 @@ from regretless import (
     VovkAzouryWarmuth,
     stumps,
 )
-from regretless.core import archive, persist
+from regretless.core import archive, packed, persist
 from regretless.learners.first_order.base_functions import Stumps
+from regretless.learners.second_order.rounding import ROOT
 from regretless.learners.trees.mondrian_tree import COUNTS, FEATURE, LEFT, ODDS, RIGHT, THRESHOLD, TIME
 from regretless.learners.trees.mondrian_tree import LOSS as NODE_LOSS
 
@@ -395,3 +397,46 @@ def test_every_size_of_a_state_is_told_before_it_is_taken() -> None:
         have = sum(array.size for array in learner.state_)
         told = learner._state_numbers(20, getattr(learner, "_n_classes", 1))
         assert 0.5 * have <= told <= have, learner
+
+
+def test_learners_whose_bytes_share_a_header_are_apart_and_all_checked() -> None:
+    """`from_bytes` remembers headers: nothing but the parameters may be shared, and every state is checked."""
+    first, other = (AIOLI().fit(np.eye(3), labels) for labels in (["a", "b", "b"], ["c", "d", "d"]))
+    data = first.to_bytes()
+    one, two = AIOLI.from_bytes(data), AIOLI.from_bytes(data)
+    two.set_params(radius=1.0).partial_fit(np.ones((1, 3)), ["a"])
+    assert one.to_bytes() == AIOLI.from_bytes(data).to_bytes() == data and one.radius == 10.0
+    assert packed.header_of(other.to_bytes()) == packed.header_of(data)
+    assert AIOLI.from_bytes(other.to_bytes()).classes_.tolist() == ["c", "d"]
+    for field, value, message in (("state.P", -1.0, "P is not positive"), ("state.w", np.nan, "finite float64")):
+        header, arrays = packed.unpack(data)
+        arrays[field].flat[0] = value
+        with pytest.raises(ValueError, match=message):
+            AIOLI.from_bytes(packed.pack(header, arrays))
+    with pytest.raises(ValueError, match="the check sum differs"):
+        AIOLI.from_bytes(data[:-1] + b"?")
+
+
+@pytest.mark.parametrize("learner", [AIOLI(), AIOLI(precision="single"), FOLKLORE()], ids=repr)
+def test_states_are_checked_together_as_one_by_one(learner: Any) -> None:
+    rng = np.random.default_rng(0)
+    one = learner.fit(rng.normal(size=(30, 3)), rng.integers(0, 2, 30))
+    rooted = AIOLI(regularization=1e-8).fit(1e4 * rng.normal(size=(30, 3)), rng.integers(0, 2, 30))
+    assert rooted.state_.tally[ROOT] and rooted._first_invalid(stacked(rooted, 2)) == -1
+    assert one._first_invalid(stacked(one, 4)) == -1
+    for field in one.state_._fields:
+        for place in range(getattr(one.state_, field).size):
+            stack = stacked(one, 4)
+            getattr(stack, field)[2].flat[place] = -1e200 if field == "tally" else 1e30 if field == "P" else 1e306
+            bad = copy.copy(one)
+            bad.state_ = type(stack)(*(arrays[2] for arrays in stack))
+            try:
+                bad._check_state()
+            except ValueError:
+                assert one._first_invalid(stack) == 2
+            else:
+                assert one._first_invalid(stack) == -1
+
+
+def stacked(learner: Any, n: int) -> Any:
+    return type(learner.state_)(*(np.repeat(array[None], n, axis=0) for array in learner.state_))

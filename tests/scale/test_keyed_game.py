@@ -140,6 +140,7 @@ def test_a_job_with_another_learner_is_stopped(other, what):
 @pytest.mark.parametrize("key", ["a/b", 5, "ä" * 100, ""])
 @pytest.mark.parametrize("last", [7, 0.1, pd.Timestamp("2024-05-06 07:08:09.123456"), "b"], ids=str)
 def test_idle_keys_come_back_from_their_files(tmp_path, key, last):
+    pytest.importorskip("pyarrow")
     held = Held(b"model", last, b"waiting")
     assert take_back(str(tmp_path), key) is None
     put_away(str(tmp_path), key, held)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 HEADER = "header.json"
 LARGEST_HEADER = 1 << 26  # bytes; parsed JSON may take twenty times as much memory
 EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time stamp, so that equal contents give equal files
+PIECE = 1 << 24  # bytes that are read at a time
 MAGIC = b"\x93NUMPY\x01\x00"  # the start of an array written by NumPy, format version 1.0
 FORM = re.compile(
     rb"\{'descr': '([<>|][biufcSUmM]\d{1,9}(?:\[\w{1,9}\])?)', 'fortran_order': (False|True), "
@@ -46,9 +47,14 @@ def write(file: IO[bytes], header: dict[str, Any], arrays: dict[str, NDArray[Any
             )
         archive.writestr(ZipInfo(HEADER, EPOCH), text)
         for name, array in arrays.items():
-            buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, array, version=(1, 0), allow_pickle=False)
-            archive.writestr(ZipInfo(f"{name}.npy", EPOCH), buffer.getvalue())
+            lead = io.BytesIO()
+            lines = np.asarray(array, order="C")
+            np.lib.format.write_array_header_1_0(lead, np.lib.format.header_data_from_array_1_0(lines))
+            info = ZipInfo(f"{name}.npy", EPOCH)
+            info.file_size = lead.tell() + lines.nbytes  # known in advance, for archives beyond 2 GiB
+            with archive.open(info, "w") as member:
+                member.write(lead.getvalue())
+                member.write(lines.reshape(-1).view(np.uint8).data if lines.size else b"")
 
 
 def read(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -61,7 +67,7 @@ def read(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             if members[HEADER].file_size > LARGEST_HEADER:
                 raise ValueError(f"{HEADER} has {members[HEADER].file_size:,} bytes, more than {LARGEST_HEADER:,}")
             header = parse_header(archive.read(members.pop(HEADER)))
-            arrays = {name.removesuffix(".npy"): _array(name, archive.read(info)) for name, info in members.items()}
+            arrays = {name.removesuffix(".npy"): _array(name, _bytes(archive, info)) for name, info in members.items()}
     except DAMAGE as error:
         raise ValueError(f"it is not an archive, or a damaged one: {error!r}") from error
     except OSError as error:
@@ -102,7 +108,20 @@ def parse_header(text: bytes) -> dict[str, Any]:
     return header
 
 
-def _array(name: str, data: bytes) -> NDArray[Any]:
+def _bytes(archive: ZipFile, info: ZipInfo) -> bytearray:
+    """A member, in memory that an array can use: a second copy of a million learners would be another gigabyte."""
+    data = bytearray(info.file_size)
+    view, at = memoryview(data), 0
+    with archive.open(info) as member:
+        while part := member.read(PIECE):
+            view[at : at + len(part)] = part
+            at += len(part)
+    if at != info.file_size:
+        raise ValueError(f"{info.filename!r} claims {info.file_size:,} bytes, and has {at:,}")
+    return data
+
+
+def _array(name: str, data: bytearray) -> NDArray[Any]:
     """The array of a member, in C order, after checking that its shape and type match its number of bytes."""
     first = len(MAGIC) + 2
     start = first + int.from_bytes(data[len(MAGIC) : first], "little")
@@ -115,7 +134,7 @@ def _array(name: str, data: bytes) -> NDArray[Any]:
     if math.prod(shape) * dtype.itemsize != len(data) - start:
         raise ValueError(f"{name!r} claims the shape {shape} of {kind!r}, but has {len(data) - start:,} bytes")
     flat = np.frombuffer(data, dtype, offset=start)
-    return np.array(flat.reshape(shape, order="F" if fortran == "True" else "C"), order="C")
+    return np.asarray(flat.reshape(shape, order="F" if fortran == "True" else "C"), order="C")
 
 
 def dtype_of(name: str, kind: str) -> np.dtype[Any]:

@@ -14,6 +14,7 @@ and `competes_with`, `regret_certificate` and `regret_bound`. docs/architecture.
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from threading import get_ident
@@ -99,6 +100,17 @@ class OnlineLearner(Stored):
         if "parts" in aside:
             self._parts = validate.whole("parts", aside["parts"], 2)
 
+    def _first_invalid(self, stack: Any) -> int:
+        """The first of many states, in arrays with one more axis, that `_check_state` refuses; -1 if there is none."""
+        one = copy.copy(self)
+        for i in range(len(stack[0])):
+            one.state_ = type(stack)(*(arrays[i] for arrays in stack))
+            try:
+                one._check_state()
+            except ValueError:
+                return i
+        return -1
+
     def _end_block(self) -> None:
         """Called after the rows of a block, also after an error: brings the state back from wherever `_run` had it."""
         for attribute in self.holds.values():
@@ -156,6 +168,15 @@ class OnlineLearner(Stored):
     @abstractmethod
     def regret_bound(self, n: int | None = None) -> float:
         """The bound of the learner's theorem on the regret after `n` rows (default: the rows so far)."""
+
+    def to_udf(self) -> Any:
+        """A pandas UDF for Spark of this learner as it is now: see `regretless.scale.spark.to_udf`.
+
+        ``rows.withColumn("p", learner.to_udf()("age", "income"))``
+        """
+        from regretless.scale.spark import to_udf
+
+        return to_udf(self)
 
     # ------------------------------------------------------------------ depends on the target type
 

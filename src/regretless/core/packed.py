@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from regretless.core.archive import LARGEST_HEADER, dtype_of, parse_header
 
+Forms = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
+
 MARK = b"RGRT"
 LEAD = struct.Struct("<4sII")  # the mark, the check sum, the bytes of the header
 KIND = re.compile(r"[<>|][biufcSUmM]\d{1,9}(?:\[\w{1,9}\])?")
@@ -36,6 +38,13 @@ def pack(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
 
 def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header and the arrays. Raises ValueError if the bytes are damaged."""
+    text = header_of(data)
+    header, forms = read_header(text)
+    return header, arrays_of(data, len(text), forms)
+
+
+def header_of(data: bytes) -> bytes:
+    """The header, as text, after checking the mark and the check sum. Learners that differ in their states share it."""
     if len(data) < LEAD.size or data[: len(MARK)] != MARK:
         raise ValueError("they do not start as the bytes of a learner do")
     _, check, n_header = LEAD.unpack_from(data)
@@ -43,28 +52,36 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         raise ValueError("the check sum differs")
     if n_header > min(len(data) - LEAD.size, LARGEST_HEADER):
         raise ValueError(f"the header claims {n_header:,} bytes")
-    at = LEAD.size + n_header
-    header = parse_header(data[LEAD.size : at])
+    return data[LEAD.size : LEAD.size + n_header]
+
+
+def read_header(text: bytes) -> tuple[dict[str, Any], Forms]:
+    """The header, and type, shape and number of elements of each array."""
+    header = parse_header(text)
     forms = header.pop("arrays", None)
     if not isinstance(forms, dict):
         raise ValueError("the header lists no arrays")
-    arrays = {}
-    for name, form in forms.items():
-        dtype, shape = _form(name, form)
-        n = math.prod(shape)
+    return header, {name: _form(name, form) for name, form in forms.items()}
+
+
+def arrays_of(data: bytes, n_header: int, forms: Forms) -> dict[str, NDArray[Any]]:
+    """The arrays, which follow a header of `n_header` bytes."""
+    arrays, at = {}, LEAD.size + n_header
+    for name, (dtype, shape, n) in forms.items():
         if n * dtype.itemsize > len(data) - at:
             raise ValueError(f"{name!r} claims the shape {shape}, but {len(data) - at:,} bytes are left")
         arrays[name] = np.frombuffer(data, dtype, n, at).reshape(shape).copy()
         at += n * dtype.itemsize
     if at != len(data):
         raise ValueError(f"{len(data) - at:,} bytes are left over")
-    return header, arrays
+    return arrays
 
 
-def _form(name: str, form: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """Type and shape of an array."""
+def _form(name: str, form: Any) -> tuple[np.dtype[Any], tuple[int, ...], int]:
+    """Type, shape and number of elements of an array."""
     if not isinstance(form, list) or not 1 <= len(form) <= 9 or not isinstance(form[0], str):
         raise ValueError(f"{name!r} has no type and shape")
     if not KIND.fullmatch(form[0]) or not all(type(n) is int and 0 <= n < 1 << 48 for n in form[1:]):
         raise ValueError(f"{name!r} has the type and shape {form!r}, which no learner has")
-    return dtype_of(name, form[0]), tuple(form[1:])
+    shape = tuple(form[1:])
+    return dtype_of(name, form[0]), shape, math.prod(shape)

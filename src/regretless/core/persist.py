@@ -11,6 +11,7 @@ present.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import os
 import reprlib
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FORMAT = 2
+MOST_OUTLINES, LARGEST_OUTLINE = 64, 1 << 16  # headers of small learners that `from_bytes` remembers; bytes of each
+NEVER_CHANGED = {"state_", "params_", "classes_", "_labels", "feature_names_in_"}  # in place, or copied
+# By header: the header, the forms of its arrays, the learner before its first row, and its classes as bytes.
+_outlines: dict[bytes, tuple[dict[str, Any], packed.Forms, Any, bytes | None]] = {}
 MOST_NESTED = 8  # levels of learners within learners
 
 
@@ -58,7 +63,41 @@ def from_bytes(data: bytes) -> Any:
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"from_bytes takes the bytes that to_bytes() wrote, not a {type(data).__name__}.")
     with _reports_damage("these bytes", "are", "These are not the bytes of a regretless learner, or were"):
-        return _build(*packed.unpack(bytes(data)))
+        return _unpacked(bytes(data))
+
+
+def _unpacked(data: bytes) -> Stored:
+    """The learner in packed bytes. If one with the same header was read before, only its arrays are new."""
+    text = packed.header_of(data)
+    if (known := _outlines.get(text)) is not None:
+        header, forms, outline, classes = known
+        arrays = packed.arrays_of(data, len(text), forms)
+        same = classes is None or arrays["classes"].tobytes() == classes
+        if same and _class_named(header["learner"]) is type(outline):
+            learner = copy.copy(outline)
+            learner.params_ = dict(outline.params_)
+            _restore(learner, header, arrays, "")
+            return learner
+    header, forms = packed.read_header(text)
+    arrays = packed.arrays_of(data, len(text), forms)
+    learner = _begun(header, arrays)
+    outline = copy.copy(learner)
+    _complete(learner, header, arrays)
+    if len(data) <= LARGEST_OUTLINE and _is_plain(outline):
+        if len(_outlines) >= MOST_OUTLINES:
+            _outlines.clear()
+        classes = arrays["classes"].tobytes() if "classes" in arrays else None
+        _outlines[text] = header, forms, outline, classes
+    return learner
+
+
+def _is_plain(learner: Stored) -> bool:
+    """Whether everything but its state can be shared with another learner of the same header: numbers and text."""
+    values = list(learner.params_.values())
+    for name, value in vars(learner).items():
+        if name not in NEVER_CHANGED:
+            values += value if isinstance(value, tuple) else [value]
+    return not (learner.holds or learner.grows) and all(isinstance(value, str | float | int | None) for value in values)
 
 
 def _contents(learner: Stored) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -222,6 +261,13 @@ def _require_shallow(depth: int) -> None:
 
 def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Stored:
     """The learner from a header and arrays, all checked against each other before use."""
+    learner = _begun(header, arrays)
+    _complete(learner, header, arrays)
+    return learner
+
+
+def _begun(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Stored:
+    """The learner of a header, before its first row."""
     if header.get("format") != FORMAT:
         raise Unreadable(
             f"has format {reprlib.repr(header.get('format'))}, but regretless {regretless.__version__} reads format "
@@ -235,11 +281,15 @@ def _build(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Stored:
     learner._take_up(_field(header, "aside", dict, {}))
     _require_bytes(learner, header, arrays, "", n_features, n_classes)
     learner._begin(n_features)
+    return learner
+
+
+def _complete(learner: Stored, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Give a learner without rows the state in the arrays."""
     strangers = arrays.keys() - _arrays(learner).keys() - {"classes"}
     _restore(learner, header, arrays, "")
     if strangers:
         raise ValueError(f"{sorted(strangers)[0]!r} belongs to no learner in the file")
-    return learner
 
 
 def _field(recipe: dict[str, Any], name: str, kind: type, default: Any = None) -> Any:
@@ -280,7 +330,7 @@ def _unlearned(recipe: Any, depth: int = 1) -> Stored:
     if not isinstance(recipe, dict):
         raise ValueError(f"{reprlib.repr(recipe)} does not describe a learner")
     name = _field(recipe, "learner", str)
-    kind = getattr(regretless, name) if name in regretless.__all__ else Stored.registry.get(name)
+    kind = _class_named(name)
     if not (isinstance(kind, type) and issubclass(kind, Stored)):
         raise Unreadable(f"contains a {reprlib.repr(name)}: unknown learner. Import the module that defines it first.")
     held: dict[str, Any] = {}
@@ -293,6 +343,10 @@ def _unlearned(recipe: Any, depth: int = 1) -> Stored:
     if held.keys() != learner.holds.keys():
         raise ValueError(f"a {name} holds learners as {list(learner.holds)}, not as {list(held)}")
     return learner
+
+
+def _class_named(name: str) -> Any:
+    return getattr(regretless, name) if name in regretless.__all__ else Stored.registry.get(name)
 
 
 def _require_bytes(

@@ -20,10 +20,10 @@ def public_learners() -> dict[str, type[Any]]:
 
 
 def public_predictors() -> dict[str, type[Any]]:
-    """Every public learner, and the batch predictors, which only have `fit`.
+    """Every public learner, `KeyedLearner`, and the batch predictors, which only have `fit`.
 
     >>> sorted(public_predictors().keys() - public_learners().keys())
-    ['SampleMinmaxPredictor', 'ShiftedLeastSquares']
+    ['KeyedLearner', 'SampleMinmaxPredictor', 'ShiftedLeastSquares']
     """
     public = {name: getattr(regretless, name) for name in regretless.__all__}
     return {
@@ -31,5 +31,5 @@ def public_predictors() -> dict[str, type[Any]]:
         for name, kind in public.items()
         if inspect.isclass(kind)
         and not inspect.isabstract(kind)
-        and any(hasattr(kind, verb) for verb in ("fit", "partial_fit", "act"))
+        and any(hasattr(kind, verb) for verb in ("fit", "partial_fit", "act", "learn"))
     }

@@ -1,6 +1,8 @@
 """Checks of states read from model files, before a kernel uses their arrays: values that a run can produce.
 
 Shapes, types and finiteness are checked before (`persist.py`). Each check raises a ValueError that names the field.
+Those of small states are compiled, because one process may read a million of them: a function `..._fault` returns 0, or
+the number of the check that failed.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from regretless.core.deviations import LARGEST_SUM
+from regretless.core.jit import kernel
 from regretless.core.tally import EXCESS, LOSS, ROWS, SCALE, TALLIES, UNEVEN, WIDEST
 from regretless.core.types import Array
 from regretless.core.validate import HEAVIEST
@@ -21,6 +24,7 @@ LARGEST_SCORE = 1e306  # bound on the score of a row: sums of several scores are
 LARGEST_SQUARED = 1e153  # bound on numbers that are squared
 LARGEST = 1e200  # bound on numbers that are summed
 AT_ONCE = 256  # rows of a matrix per step
+MOST_COMPILED = 64  # rows of a matrix that is factored by compiled code; LAPACK is faster beyond
 ROUNDING = 1e-6  # relative tolerance for rounding errors
 
 
@@ -43,40 +47,125 @@ def within(name: str, values: Any, low: float, high: float) -> None:
     require(np.all((values >= low) & (values <= high)), f"{name} must be between {low:.6g} and {high:.6g}")
 
 
+TALLY_FAULTS = (
+    "",
+    f"rows must be integers from 0 to {LARGEST_COUNT:.0f}",
+    "rows with a weight other than 1 must be integers from 0 to the number of rows",
+    "losses must be numbers",
+    "the largest row must not be negative",
+    "the largest scale must be that of the largest row",
+    "has nonzero sums without rows",
+)
+
+
+@kernel
+def tally_fault(found: Array) -> int:
+    """The first fault of a tally, as a place in `TALLY_FAULTS`."""
+    rows, uneven, size = found[ROWS], found[UNEVEN], found[WIDEST]
+    if not 0.0 <= rows <= LARGEST_COUNT or rows != math.floor(rows):
+        return 1
+    if not 0.0 <= uneven <= rows or uneven != math.floor(uneven):
+        return 2
+    if math.isnan(found[LOSS]) or math.isnan(found[EXCESS]):
+        return 3
+    if not size >= 0.0:
+        return 4
+    heaviest = HEAVIEST if uneven > 0.0 else 1.0
+    if not size * size * (1.0 - ROUNDING) <= found[SCALE] <= size * size * heaviest * (1.0 + ROUNDING):
+        return 5
+    if rows == 0.0:
+        for i in range(TALLIES):
+            if found[i] != 0.0:
+                return 6
+    return 0
+
+
 def tally(found: Array, name: str = "tally") -> None:
     """The sums of `regretless.core.tally.record`."""
-    rows, size = float(found[ROWS]), float(found[WIDEST])
-    whole(f"{name}, rows", rows)
-    whole(f"{name}, rows with a weight other than 1", found[UNEVEN], rows)
-    within(f"{name}, losses", found[[LOSS, EXCESS]], -math.inf, math.inf)
-    within(f"{name}, the largest row", size, 0.0, math.inf)
-    heaviest = HEAVIEST if found[UNEVEN] else 1.0
-    square = size * size
-    within(f"{name}, the largest scale", found[SCALE], square * (1 - ROUNDING), square * heaviest * (1 + ROUNDING))
-    require(rows or not found[:TALLIES].any(), f"{name} has nonzero sums without rows")
+    if fault := tally_fault(np.ascontiguousarray(found)):
+        raise ValueError(f"{name}, {TALLY_FAULTS[fault]}")
+
+
+MATRIX_FAULTS = ("", "has entries beyond its start, {start:.6g}", "is not symmetric", "is not positive definite")
+
+
+@kernel
+def matrix_fault(matrix: Array, start: float, rounding: float, scaled: Array) -> int:
+    """The first fault of a matrix that began as `start` times the identity, as a place in `MATRIX_FAULTS`.
+
+    `scaled` is overwritten by a factor of the matrix: it is positive definite if there is one.
+    """
+    size = matrix.shape[0]
+    for i in range(size):
+        for j in range(size):
+            if not abs(matrix[i, j]) <= start * (1.0 + rounding):
+                return 1
+            scaled[i, j] = matrix[i, j] / start
+    for i in range(size):
+        for j in range(i):
+            if not abs(scaled[i, j] - scaled[j, i]) <= rounding:
+                return 2
+    for j in range(size):
+        for i in range(j, size):
+            entry = scaled[i, j] + (rounding if i == j else 0.0)
+            for k in range(j):
+                entry -= scaled[i, k] * scaled[j, k]
+            if i > j:
+                scaled[i, j] = entry / scaled[j, j]
+            elif entry > 0.0:
+                scaled[j, j] = math.sqrt(entry)
+            else:
+                return 3
+    return 0
+
+
+def rounding_of(P: Array) -> float:
+    """The relative rounding errors of a matrix of this type."""
+    return 1e-3 if P.dtype == np.float32 else ROUNDING
 
 
 def covariance(name: str, P: Array, first: float | Array) -> None:
     """Matrices between 0 and `first` times the identity, their initial value."""
     if P.size == 0:
         return
-    rounding = 1e-3 if P.dtype == np.float32 else ROUNDING
     size = P.shape[-1]
+    scaled = np.empty((size, size))
     for matrix, start in zip(P.reshape(-1, size, size), np.broadcast_to(first, P.shape[:-2]).ravel(), strict=True):
-        within(name, [matrix.min(), matrix.max()], -start * (1 + rounding), start * (1 + rounding))
-        scaled = matrix / np.float64(start)
-        for i in range(0, size, AT_ONCE):  # in steps: the matrix may take most of the memory
-            rows = slice(i, i + AT_ONCE)
-            require(np.abs(scaled[rows] - scaled[:, rows].T).max() <= rounding, f"{name} is not symmetric")
-        scaled.flat[:: size + 1] += rounding
-        _, failed = lapack.dpotrf(scaled.T, lower=True, overwrite_a=True)
-        require(not failed, f"{name} is not positive definite")
+        find = matrix_fault if size <= MOST_COMPILED else _large_matrix_fault
+        if fault := find(matrix, float(start), rounding_of(P), scaled):
+            raise ValueError(f"{name} {MATRIX_FAULTS[fault].format(start=start)}")
+
+
+def _large_matrix_fault(matrix: Array, start: float, rounding: float, scaled: Array) -> int:
+    """`matrix_fault` by LAPACK."""
+    size = len(matrix)
+    if max(-matrix.min(), matrix.max()) > start * (1 + rounding):
+        return 1
+    np.divide(matrix, start, out=scaled)
+    for i in range(0, size, AT_ONCE):  # in steps: the matrix may take most of the memory
+        rows = slice(i, i + AT_ONCE)
+        if np.abs(scaled[rows] - scaled[:, rows].T).max() > rounding:
+            return 2
+    scaled.flat[:: size + 1] += rounding
+    _, failed = lapack.dpotrf(scaled.T, lower=True, overwrite_a=True)
+    return 3 if failed else 0
+
+
+@kernel
+def length(w: Array) -> float:
+    """The norm of a vector, without overflow."""
+    size = 0.0
+    for i in range(w.size):
+        size = max(size, abs(w[i]))
+    total = 0.0
+    for i in range(w.size):
+        total += (w[i] / size) ** 2 if size > 0.0 else 0.0
+    return size * math.sqrt(total)
 
 
 def weights(name: str, w: Array, largest_row: float, most: float = LARGEST_SCORE) -> None:
     """Weights for which the score of every accepted row is at most `most`."""
-    size = float(np.max(np.abs(w), initial=0.0))
-    norm = size * float(np.linalg.norm(w / size)) if size > 0.0 else 0.0
+    norm = length(np.ascontiguousarray(w).reshape(-1))
     require(norm * largest_row <= most, f"{name} is so large that scores overflow")
 
 

@@ -72,9 +72,11 @@ def keyed(
     id : the column of an identifier, if labels come late: a row without a label is forecast and waits, and a row with
         the same key and id, a label and no features is its label. At most 10,000 rows per key wait.
     idle_after : seconds (of processing time) after which a key without rows leaves the state store.
-    idle_folder : a folder that all workers reach, to which such keys go, one file each, and from which they are taken
-        up again with their next row. None: they are forgotten, which makes `idle_after` a time to live. For a static
-        DataFrame: the folder to which all keys go in the end, from which a stream can take them up.
+    idle_folder : a folder that all workers reach, to which such keys go, one Parquet file each, and from which they are
+        taken up again with their next row. The folder is a table of key, last, model and waiting, which
+        ``spark.read.option("recursiveFileLookup", "true").parquet(folder)`` reads. None: they are
+        forgotten, which makes `idle_after` a time to live. For a static DataFrame: the folder to which all keys go in
+        the end, from which a stream can take them up.
     """
     start = start_of(learner, features, classes)
     columns = (key, *start.feature_names_in_, target, order, *([id] if id else []))
@@ -148,7 +150,8 @@ def _stream_turn(
                 put_away(folder, key, _held(state))
             state.remove()
             return
-        rows = pd.concat(list(frames), ignore_index=True)
+        parts = list(frames)
+        rows = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
         before = _held(state) if state.exists else None
         if before is None and folder is not None and key is not None:
             before = take_back(folder, key)
@@ -175,14 +178,14 @@ def _frame(game: KeyedGame, lines: Lines, regresses: bool) -> Any:
     """The result as Spark reads it."""
     import pandas as pd
 
-    names = [game.key, game.order, *([game.id] if game.id else [])]
-    found = lines.rows[names].reset_index(drop=True)
-    found["forecast" if regresses else "probabilities"] = pd.Series(lines.forecasts, dtype=object)
-    found["certificate"] = pd.Series(lines.certificates, dtype="float64")
-    found["error"] = pd.Series(lines.errors, dtype=object)
+    columns = {name: lines.rows[name].array for name in (game.key, game.order, *([game.id] if game.id else []))}
     if regresses:
-        found["forecast"] = found["forecast"].astype("float64")
-    return found
+        columns["forecast"] = np.array(lines.forecasts, dtype=np.float64)  # None becomes NaN
+    else:
+        columns["probabilities"] = lines.forecasts
+    columns["certificate"] = np.array(lines.certificates, dtype=np.float64)
+    columns["error"] = np.array(lines.errors, dtype=object)
+    return pd.DataFrame(columns)
 
 
 def fit(

@@ -146,6 +146,11 @@ class Index:
             if 2 * self.n >= self.buckets.size:
                 self._fill()
 
+    def forget(self, n: int) -> None:
+        """Keep the first n columns only."""
+        self.n = n
+        self._fill()
+
 
 @lru_cache(maxsize=4096, typed=True)  # a name never seen is asked for again when its row is learned
 def id_of(*parts: Any) -> int:

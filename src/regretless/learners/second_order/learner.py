@@ -19,7 +19,7 @@ from regretless.learners.second_order import curvature, panels
 from regretless.learners.second_order.device import PlaysOnDevice
 from regretless.learners.second_order.merging import balance, sum_of
 from regretless.learners.second_order.rounding import allowance, require_digits
-from regretless.learners.second_order.surrogate import SurrogateState, check, helmert, start
+from regretless.learners.second_order.surrogate import SurrogateState, check, first_invalid, helmert, start
 
 PRECISIONS = ("double", "single")
 MERGING = {"priors", "pull"}  # what a model file has of merging
@@ -114,6 +114,11 @@ class SurrogateClassifier(PlaysOnDevice, OnlineClassifier):
 
     def _check_state(self) -> None:
         check(self.state_, self._constants.regularization, min(self._largest))
+
+    def _first_invalid(self, stack: Any) -> int:
+        if self.state_.w.size > state_checks.MOST_COMPILED:
+            return super()._first_invalid(stack)
+        return first_invalid(stack, self._constants.regularization, min(self._largest))
 
     def _merged(self, states: Sequence[Any], common: Any, rule: str) -> Any:
         if rule == "sum" or common.tally[ROWS] > 0:  # rows of the past may count only once

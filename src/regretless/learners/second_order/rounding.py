@@ -123,19 +123,41 @@ def inflation(S: Array) -> float:
     return at_most(total)
 
 
+SUM_FAULTS = (
+    "",
+    "the sums for rounding must not be negative",
+    "the mass of A must be at most that of a stored P",
+    "the mass at which a root was taken must be at most that of A",
+)
+
+
+@kernel
+def sums_fault(tally: Array, full: float) -> int:
+    """The first fault of the sums of this file, as a place in `SUM_FAULTS`; P is stored up to the mass `full`."""
+    if not (tally[MASS] >= 0.0 and tally[SHIFT] >= 0.0 and tally[ENERGY] >= 0.0 and tally[SPREAD] >= 0.0):
+        return 1
+    if tally[ROOT] == 0.0:
+        return 0 if tally[MASS] <= full else 2
+    return 0 if 0.0 <= tally[ROOT] - 1.0 <= tally[MASS] else 3
+
+
+@kernel
+def is_root(S: Array, first: float) -> bool:
+    """Whether a matrix can be a root of P, which starts as `first` times the identity."""
+    for i in range(S.shape[0]):
+        if not state_checks.length(S[i]) <= math.sqrt(first) * (1.0 + state_checks.ROUNDING):
+            return False
+    return True
+
+
 def check_matrix(P: Array, tally: Array, first: float, name: str = "P") -> None:
     """Raise an error for a matrix and sums that no rows can produce if P starts as `first` times the identity."""
-    state_checks.within("tally, the sums for rounding", tally[[MASS, SHIFT, ENERGY, SPREAD]], 0.0, math.inf)
+    if fault := sums_fault(tally, float(most_mass(P))):
+        raise ValueError(f"tally, {SUM_FAULTS[fault]}")
     if not tally[ROOT]:
-        state_checks.within("tally, the mass of A", tally[MASS], 0.0, float(most_mass(P)))
         state_checks.covariance(name, P, first)
         return
-    state_checks.within("tally, the mass at which a root was taken", tally[ROOT] - 1.0, 0.0, float(tally[MASS]))
-    for row in P:
-        length = float(np.linalg.norm(row.astype(np.float64)))
-        state_checks.within(
-            f"{name}, a root of the inverse of A", length, 0.0, math.sqrt(first) * (1 + state_checks.ROUNDING)
-        )
+    state_checks.require(is_root(P, first), f"{name} is not a root of the inverse of A: its rows are too long")
 
 
 def covariance(P: Array, tally: Array) -> Array:

@@ -37,9 +37,13 @@ from regretless.learners.second_order.algebra import (
 )
 from regretless.learners.second_order.roots import direction, shrink
 from regretless.learners.second_order.rounding import (
+    ROOT,
     SUMS,
     at_most,
     check_matrix,
+    is_root,
+    most_mass,
+    sums_fault,
 )
 
 # Added to Q, relative to its trace, so that it stays positive definite after rounding (the second beyond ABSURD).
@@ -47,7 +51,7 @@ ROUNDED, ROUNDED_FAR, ABSURD = 1e-15, 1e-10, 1e12
 
 # Sizes of P for which four rows of P are folded at a time, and the least rows per block (see `in_four`). A larger P is
 # limited by memory bandwidth.
-LEAST_IN_FOUR, MOST_IN_FOUR, LEAST_ROWS_IN_FOUR = 8, 256, 32
+LEAST_IN_FOUR, MOST_IN_FOUR, LEAST_ROWS_IN_FOUR = 8, 256, 12
 LEAST_LISTED = 64  # entries of a row from which it pays to list those that are not 0
 
 Four = tuple[Array, Array, Array, Array]
@@ -74,6 +78,29 @@ def check(state: Any, regularization: float, largest_row: float) -> None:
     state_checks.tally(state.tally)
     check_matrix(state.P, state.tally, 1.0 / regularization)
     state_checks.weights("w", state.w, largest_row)
+
+
+def first_invalid(stack: Any, regularization: float, largest_row: float) -> int:
+    """The first of many states, in arrays with one more axis, that `check` refuses; -1 if there is none."""
+    P, w, tally = stack
+    return first_fault(P, w, tally, 1.0 / regularization, largest_row, state_checks.rounding_of(P))
+
+
+@kernel
+def first_fault(P: Array, w: Array, tally: Array, first: float, largest_row: float, rounding: float) -> int:
+    """`first_invalid`, compiled: the checks of `check`, for all states in one pass."""
+    scaled = np.empty(P.shape[1:])
+    for i in range(P.shape[0]):
+        if state_checks.tally_fault(tally[i]) or sums_fault(tally[i], most_mass(P)):
+            return i
+        if tally[i, ROOT] != 0.0:
+            if not is_root(P[i], first):
+                return i
+        elif state_checks.matrix_fault(P[i], first, rounding, scaled):
+            return i
+        if not state_checks.length(w[i]) * largest_row <= state_checks.LARGEST_SCORE:
+            return i
+    return -1
 
 
 def helmert(n_classes: int) -> Array:

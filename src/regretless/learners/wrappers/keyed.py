@@ -32,12 +32,13 @@ from regretless.learners.wrappers.keys import (
     Keys,
     KeyTable,
     as_keys,
-    first_of_each,
     from_array,
+    require_storable,
     to_array,
 )
 
 OWN = ("keys", "last_rows")  # the fields of the state that are not the learner's
+AT_ONCE = 1 << 23  # numbers of states that are passed over, at least, before Ctrl-C takes effect
 
 
 @cache
@@ -96,8 +97,8 @@ class KeyedLearner(Stored):
     >>> y = rng.random(6000) < 1 / (1 + np.exp(-sign * (X @ [3, -3, 2, 0, 1])))
     >>> learner = KeyedLearner(AIOLI(radius=5.0), max_keys=1000)
     >>> p = learner.predict_then_learn(shops, X, y)
-    >>> print(f"{-np.log(np.where(y, p[:, 1], p[:, 0])).mean():.4f}; without keys "
-    ...       f"{AIOLI(radius=5.0).fit(X, y).total_loss_ / 6000:.4f}")
+    >>> loss = -np.log(np.where(y, p[:, 1], p[:, 0])).mean()
+    >>> print(f"{loss:.4f}; without keys {AIOLI(radius=5.0).fit(X, y).total_loss_ / 6000:.4f}")
     0.4550; without keys 0.6771
     >>> learner.keys_, learner.regret_certificates(["Turin"]).round(1).tolist()
     (['Bergen', 'Turin', 'Lyon'], [30.3])
@@ -215,12 +216,17 @@ class KeyedLearner(Stored):
             given, kind = as_keys(keys, len(Y))
             if not begun:
                 self._begin_from(learner)
-            numbers = self._numbers(given, kind, adds=True)
+            numbers = self._add(given, kind)
         out: Array = learner._new_forecasts(len(Y))
-        for rows in stretches(len(Y), slow=not routing.is_compiled(learner, X)):
+        compiled = routing.is_compiled(learner, X)
+        for rows in stretches(len(Y), self._least_rows() if compiled else 1, slow=not compiled):
             with uninterrupted():
                 self._learn_stretch(numbers[rows], X[rows], Y[rows], weight[rows], out[rows])
         return out
+
+    def _least_rows(self) -> int:
+        """Rows that are routed at once: the more there are, the more of them belong to one key."""
+        return 1 << (AT_ONCE // sum(array.size for array in self.learner_.state_)).bit_length()
 
     def _learn_stretch(self, numbers: NDArray[np.int64], X: Array, Y: Array, weight: Array, out: Array) -> None:
         if self.pooled:
@@ -233,6 +239,9 @@ class KeyedLearner(Stored):
         """Learn the rows of all keys with one learner, and start each new key from its state before the key's row."""
         pool, stack, at = self.learner_, self._stack, 0
         out = pool._new_forecasts(len(Y))
+        if routing.is_compiled(pool, X):
+            routing.run_pool(pool, stack, self.state_.last_rows, numbers, X, Y, weight, out)
+            return
         new = np.flatnonzero(self.state_.last_rows[numbers] == 0)
         started, first = np.unique(numbers[new], return_index=True)
         for row, number in sorted(zip(new[first].tolist(), started.tolist(), strict=True)):
@@ -243,18 +252,34 @@ class KeyedLearner(Stored):
                 arrays[number] = array
         pool._run(X[at:], Y[at:], weight[at:], out[at:])
 
-    def _numbers(self, keys: Keys, kind: str, adds: bool) -> NDArray[np.int64]:
-        """The number of each row's key; `adds` the new keys, otherwise they have -1."""
+    def _find(self, keys: Keys, kind: str) -> NDArray[np.int64]:
+        """The number of each row's key, -1 for a new one."""
         table = self._keys()
         table.require_kind(keys, kind)
-        numbers = table.numbers(keys)
-        if not adds:
+        return table.find(keys)
+
+    def _add(self, keys: Keys, kind: str) -> NDArray[np.int64]:
+        """The number of each row's key, with learners for the new keys."""
+        table = self._keys()
+        table.require_kind(keys, kind)
+        held = len(table)
+        numbers = table.add(keys)
+        if len(table) == held:
             return numbers
-        unknown = np.flatnonzero(numbers < 0)
-        if not len(unknown):
-            return numbers
-        new = first_of_each(keys, unknown)
-        held, most = len(table), validate.whole("max_keys", self.max_keys, 1)
+        try:
+            new = table.since(held)
+            require_storable(new, keys)
+            self._require_room(new, held)
+            self._make_room(new, kind)
+        except BaseException:
+            table.forget(held)
+            raise
+        table.kind = self._kind = kind
+        return numbers
+
+    def _require_room(self, new: Keys, held: int) -> None:
+        """Refuse keys beyond `max_keys`."""
+        most = validate.whole("max_keys", self.max_keys, 1)
         if held + len(new) > most:
             raise ValueError(
                 f"there are {held:,} keys, and {len(new):,} more in this call, the first of them {_plain(new[0])!r}; "
@@ -262,10 +287,6 @@ class KeyedLearner(Stored):
                 f"limit with set_params(max_keys=...). {UNLEARNED}"
             )
         self.params_["max_keys"] = most
-        self._make_room(new, kind)
-        table.add(new, kind)
-        self._kind = kind
-        return table.numbers(keys)
 
     def _make_room(self, new: Keys, kind: str) -> None:
         """Append learners without rows (or, for a pool, with those so far) for new keys."""
@@ -304,7 +325,7 @@ class KeyedLearner(Stored):
         """A learner whose forecasts are those of the learners of these keys."""
         self._require_begun()
         _require_dense(X)
-        numbers = self._numbers(*as_keys(keys, len(X)), adds=False)
+        numbers = self._find(*as_keys(keys, len(X)))
         start, stack, one = self.learner_, self._stack, copy.copy(self.learner_)
         one._forecast = lambda X, out: routing.forecast(start, stack, numbers, X, out)
         return one
@@ -356,10 +377,11 @@ class KeyedLearner(Stored):
         """The certificate of each key, for all keys in the order of `keys_` by default; NaN where there is none."""
         numbers = range(len(self)) if keys is None else [self._number_of(key) for key in as_keys(keys)[0]]
         self._require_begun()
-        found = np.empty(len(numbers))
+        found, one, stack = np.empty(len(numbers)), copy.copy(self.learner_), self._stack
         for i, number in enumerate(numbers):
+            one.state_ = routing.state_at(stack, number)
             try:
-                found[i] = self._copy(number).regret_certificate(comparator_norm)
+                found[i] = one.regret_certificate(comparator_norm)
             except NoCertificate:
                 found[i] = np.nan
         return found
@@ -382,7 +404,7 @@ class KeyedLearner(Stored):
                 f"learner={learner!r} was merged, and a merged learner forecasts with constants of its own."
             )
         given, kind = as_keys([key])
-        number = self._numbers(given, kind, adds=True)[0]
+        number = self._add(given, kind)[0]
         for arrays, array in zip(self._stack, learner.state_, strict=True):
             arrays[number] = array
         self.state_.last_rows[number] = max(1, self._n_rows)
@@ -403,7 +425,7 @@ class KeyedLearner(Stored):
 
     def _number_of(self, key: Key) -> int:
         self._require_begun()
-        number = int(self._numbers(*as_keys([key]), adds=False)[0])
+        number = int(self._find(*as_keys([key]))[0])
         if number < 0:
             raise KeyError(f"key {_plain(key)!r} has no learner: it has had no row, or was removed.")
         return number
@@ -435,15 +457,16 @@ class KeyedLearner(Stored):
         last = self.state_.last_rows
         state_checks.whole("last_rows", last, self._n_rows)
         state_checks.require(np.all(self.state_.keys <= 0x10FFFF) or self._kind != TEXT, "keys are not characters")
-        held = list(from_array(self.state_.keys))
-        state_checks.require(len({*held}) == len(held), "a key occurs twice")
-        one = beginning(self.learner_)
-        for number in range(len(held)):
-            one.state_ = routing.state_at(self._stack, number)
+        held = from_array(self.state_.keys)
+        different = len(np.unique(held)) if isinstance(held, np.ndarray) else len({*held})
+        state_checks.require(different == len(held), "a key occurs twice")
+        wrong = self.learner_._first_invalid(self._stack)
+        if wrong >= 0:
+            one = self._copy(wrong)
             try:
                 one._check_state()
             except ValueError as error:
-                raise ValueError(f"key {_plain(held[number])!r}: {error}") from error
+                raise ValueError(f"key {_plain(held[wrong])!r}: {error}") from error
 
 
 def _grown(array: NDArray[Any], more: int, most: int) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,6 @@ def as_keys(keys: Any, n_rows: int | None = None) -> tuple[Keys, str]:
     if len(kinds) > 1 or not kinds <= OF_KIND.keys():
         raise _unfit(given)
     if kinds == {str}:
-        _require_short(given)
         return given, TEXT
     if given and not -(2**63) <= min(given) <= max(given) < 2**63:
         i = next(i for i, key in enumerate(given) if not -(2**63) <= key < 2**63)
@@ -83,16 +82,28 @@ def other_kind(key: Any, row: int, kind: str) -> BadRow:
     )
 
 
-def _require_short(found: list[str]) -> None:
-    if max(map(len, found)) > LONGEST:
-        i = next(i for i, key in enumerate(found) if len(key) > LONGEST)
-        raise BadRow(
-            f"row {i}: key {found[i][:20]!r}... has {len(found[i])} characters, and the limit is {LONGEST}: pass a "
-            f"digest of it, such as its SHA-256 in hexadecimal. {UNLEARNED}"
-        )
-    if any("\0" in key for key in found):
-        i = next(i for i, key in enumerate(found) if "\0" in key)
-        raise BadRow(f"row {i}: key {found[i]!r} contains the character NUL: remove it. {UNLEARNED}")
+def require_storable(new: Keys, keys: Keys) -> None:
+    """Refuse text that cannot be a key, among the different keys of these rows that are new."""
+    for key in [] if isinstance(new, np.ndarray) else new:
+        if len(key) > LONGEST:
+            raise BadRow(
+                f"row {_row_of(key, keys)}: key {key[:20]!r}... has {len(key)} characters, and the limit is {LONGEST}: "
+                f"pass a digest of it, such as its SHA-256 in hexadecimal. {UNLEARNED}"
+            )
+        if "\0" in key:
+            raise BadRow(f"row {_row_of(key, keys)}: key {key!r} contains the character NUL: remove it. {UNLEARNED}")
+
+
+def _row_of(key: str, keys: Keys) -> int:
+    return next(i for i, each in enumerate(keys) if each == key)
+
+
+class _Numbers(dict[str, int]):
+    """The numbers of texts; a new one gets the next number when it is looked up."""
+
+    def __missing__(self, key: str) -> int:
+        number = self[key] = len(self)
+        return number
 
 
 class KeyTable:
@@ -103,14 +114,14 @@ class KeyTable:
 
     def __init__(self, keys: Keys, kind: str) -> None:
         self.kind = kind  # empty before the first key
-        self._numbers: dict[Any, int] = {}
+        self._numbers = _Numbers()
         self._index = Index(np.empty(0, dtype=np.int64))
-        self.add(keys, kind)
+        self.add(keys)
 
     def __len__(self) -> int:
         return len(self._numbers) + self._index.n
 
-    def numbers(self, keys: Keys) -> NDArray[np.int64]:
+    def find(self, keys: Keys) -> NDArray[np.int64]:
         """The number of each key, -1 if it is new."""
         if isinstance(keys, np.ndarray):
             return self._index.find(_in_chunks(len(keys)), keys)
@@ -121,13 +132,25 @@ class KeyTable:
         if len(keys) and self.kind and kind != self.kind:
             raise other_kind(keys[0], 0, self.kind)
 
-    def add(self, new: Keys, kind: str) -> None:
-        """Add keys that are new and different."""
-        self.kind = kind
-        if isinstance(new, np.ndarray):
-            self._index.add(_in_chunks(len(new)), new, np.ones(len(new)))
-        else:
-            self._numbers.update(zip(new, range(len(self), len(self) + len(new)), strict=True))
+    def add(self, keys: Keys) -> NDArray[np.int64]:
+        """The number of each key, in one pass; new ones are added in the order of appearance."""
+        if isinstance(keys, np.ndarray):
+            chunks = _in_chunks(len(keys))
+            return self._index.add(chunks, keys, np.ones(len(chunks)))
+        return np.fromiter(map(self._numbers.__getitem__, keys), np.int64, len(keys))
+
+    def since(self, n: int) -> Keys:
+        """The keys after the first n."""
+        if self._index.n:
+            return self._index.columns[n : self._index.n]
+        return [*islice(reversed(self._numbers), len(self) - n)][::-1]
+
+    def forget(self, n: int) -> None:
+        """Keep the first n keys only."""
+        for key in [] if self._index.n else self.since(n):
+            del self._numbers[str(key)]
+        if self._index.n > n:
+            self._index.forget(n)
 
     def listed(self) -> list[Key]:
         """All keys in order."""
@@ -137,14 +160,6 @@ class KeyTable:
 def _in_chunks(n: int) -> NDArray[np.int64]:
     """Bounds of chunks of keys that are looked up together."""
     return np.append(np.arange(0, n, TOGETHER), n)
-
-
-def first_of_each(keys: Keys, rows: NDArray[np.int64]) -> Keys:
-    """The different keys of some rows, in the order of appearance."""
-    if isinstance(keys, np.ndarray):
-        _, firsts = np.unique(keys[rows], return_index=True)
-        return keys[rows[np.sort(firsts)]]
-    return list(dict.fromkeys(keys[i] for i in rows.tolist()))
 
 
 def to_array(keys: Keys, width: int) -> NDArray[Any]:

@@ -17,7 +17,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core.jit import chosen_by_type, kernel
+from regretless.core.jit import chosen_by_type, inlined_kernel, kernel
 from regretless.core.prefetch import prefetch
 from regretless.core.rows import Entries
 from regretless.core.types import Array
@@ -28,6 +28,7 @@ from regretless.learners.second_order.gaf import GAF
 WORTH_A_THREAD = 8192  # rows: starting a thread takes as long as about 200
 MOST_PER_ROW = 8  # learners per row of a block up to which counting them is faster than sorting the rows
 AHEAD = 8  # rows that are fetched before their turn
+FEW = 64  # rows that are played one by one, because bringing those of one learner together would take longer
 
 RUNS: dict[type, Callable[..., Any]] = {
     aioli.AIOLIConstants: aioli.run,
@@ -79,6 +80,9 @@ def state_at(stack: Any, i: int) -> Any:
 
 def run(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Any, Y: Array, weight: Array, out: Array) -> None:
     """Play every row with the learner of its number; `learner` has the constants, and its state is not used."""
+    if len(numbers) <= FEW and is_compiled(learner, X):
+        play_each(stack, numbers, X, Y, weight, _own_constants(learner), out)
+        return
     groups = groups_of(numbers, len(stack[0]))
 
     def play(mine: slice) -> None:
@@ -98,21 +102,30 @@ def run(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Any, Y: Array, 
 
 def forecast(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Array, out: Array) -> None:
     """The forecast of every row by the learner of its number, or by `learner` itself if it is -1."""
-    groups = groups_of(numbers, len(stack[0]))
-
-    def say(mine: slice) -> None:
-        one = copy.copy(learner)
-        for g in range(mine.start, mine.stop):
-            rows = groups.order[groups.bounds[g] : groups.bounds[g + 1]]
-            one.state_ = learner.state_ if groups.numbers[g] < 0 else state_at(stack, groups.numbers[g])
-            said = out[rows]
-            one._forecast(X[rows], said)
-            out[rows] = said
-
     if is_compiled(learner, X):
-        route_forecasts(stack, learner.state_, groups, X, _own_constants(learner), out)
-    else:
-        say(slice(0, len(groups.numbers)))
+        forecast_each(stack, learner.state_, numbers, X, _own_constants(learner), out)
+        return
+    groups, one = groups_of(numbers, len(stack[0])), copy.copy(learner)
+    for g, number in enumerate(groups.numbers):
+        rows = groups.order[groups.bounds[g] : groups.bounds[g + 1]]
+        one.state_ = learner.state_ if number < 0 else state_at(stack, number)
+        said = out[rows]
+        one._forecast(X[rows], said)
+        out[rows] = said
+
+
+def run_pool(
+    pool: Any,
+    stack: Any,
+    last_rows: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    X: Array,
+    Y: Array,
+    weight: Array,
+    out: Array,
+) -> None:
+    """`play_pool`: learn the rows of all keys with `pool`; learners whose last row is 0 start from its state."""
+    play_pool(pool.state_, stack, last_rows, numbers, X, Y, weight, _own_constants(pool), out)
 
 
 def is_compiled(learner: Any, X: Any) -> bool:
@@ -167,6 +180,24 @@ def state_of(stack: Any, i: int) -> Any:
 def _state_of(stack: Any, i: Any) -> Any:
     kind = stack.instance_class
     return lambda stack, i: kind(*slices(stack, i))
+
+
+def put(stack: Any, i: int, state: Any) -> None:
+    """Give learner i a copy of a state."""
+    for arrays, array in zip(stack, state, strict=True):
+        arrays[i] = array
+
+
+@chosen_by_type(put)
+def _put(stack: Any, i: Any, state: Any) -> Any:
+    if len(stack) == 0:
+        return lambda stack, i, state: None
+
+    def put_first(stack: Any, i: int, state: Any) -> None:
+        stack[0][i] = state[0]
+        put(stack[1:], i, state[1:])
+
+    return put_first
 
 
 def fetch(stack: Any, i: int) -> None:
@@ -242,36 +273,99 @@ def route(
 ) -> None:
     """Play the groups from `first` to `last`, each as one block."""
     order, numbers, bounds = groups
-    most = 0
-    for g in range(first, last):
-        most = max(most, bounds[g + 1] - bounds[g])
-    x, y = np.empty((most, X.shape[1])), np.empty((most, *Y.shape[1:]))
-    w, said = np.empty(most), np.empty((most, *out.shape[1:]))
+    begin, n = bounds[first], bounds[last] - bounds[first]
+    if n == 0:
+        return
+    mine = order[begin : begin + n]
+    x, y = np.empty((n, X.shape[1])), np.empty((n, *Y.shape[1:]))
+    w, said = np.empty(n), np.empty((n, *out.shape[1:]))
+    gather(X, Y, weight, mine, x, y, w)
     for g in range(first, last):
         if g + 1 < last:
             fetch(stack, numbers[g + 1])
-        a, n = bounds[g], bounds[g + 1] - bounds[g]
-        for i in range(a, a + n):
-            soon = order[min(i + AHEAD, order.size - 1)]
-            prefetch(X, soon)
-            prefetch(Y, soon)
-            prefetch(weight, soon)
-            prefetch(out, soon)
-            t = order[i]
-            x[i - a], y[i - a], w[i - a] = X[t], Y[t], weight[t]
-        play(state_of(stack, numbers[g]), x[:n], y[:n], w[:n], constants, said[:n])
-        for i in range(n):
-            out[order[a + i]] = said[i]
+        a, b = bounds[g] - begin, bounds[g + 1] - begin
+        play(state_of(stack, numbers[g]), x[a:b], y[a:b], w[a:b], constants, said[a:b])
+    scatter(said, mine, out)
 
 
 @kernel
-def route_forecasts(stack: Any, start: Any, groups: Groups, X: Array, constants: Any, out: Array) -> None:
-    """The forecasts of all groups; those of number -1 by the state `start`."""
-    order, numbers, bounds = groups
-    for g in range(numbers.size):
-        for i in range(bounds[g], bounds[g + 1]):
-            t = order[i]
-            if numbers[g] < 0:
-                say(start, X[t : t + 1], constants, out[t : t + 1])
-            else:
-                say(state_of(stack, numbers[g]), X[t : t + 1], constants, out[t : t + 1])
+def gather(X: Array, Y: Array, weight: Array, order: NDArray[np.int64], x: Array, y: Array, w: Array) -> None:
+    """Copy rows, targets and weights in the given order. (All at once, so that memory is fetched ahead.)"""
+    Y_lines, y_lines = lines(Y), lines(y)
+    for i in range(order.size):
+        t, soon = order[i], order[min(i + AHEAD, order.size - 1)]
+        prefetch(X, soon)
+        prefetch(Y, soon)
+        prefetch(weight, soon)
+        copy_line(X, t, x, i)
+        copy_line(Y_lines, t, y_lines, i)
+        w[i] = weight[t]
+
+
+@kernel
+def scatter(said: Array, order: NDArray[np.int64], out: Array) -> None:
+    """Copy forecasts to the places of their rows."""
+    said_lines, out_lines = lines(said), lines(out)
+    for i in range(order.size):
+        prefetch(out, order[min(i + AHEAD, order.size - 1)])
+        copy_line(said_lines, i, out_lines, order[i])
+
+
+@kernel
+def lines(array: Array) -> Array:
+    """An array of numbers, or of lines of numbers, as lines."""
+    return array.reshape(array.shape[0], array.size // array.shape[0])
+
+
+@inlined_kernel
+def copy_line(source: Array, i: int, target: Array, j: int) -> None:
+    """Copy line i of one array to line j of another. (As an assignment of slices it takes ten times as long.)"""
+    for column in range(source.shape[1]):
+        target[j, column] = source[i, column]
+
+
+@kernel
+def play_pool(
+    pool: Any,
+    stack: Any,
+    last_rows: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    X: Array,
+    Y: Array,
+    weight: Array,
+    constants: Any,
+    out: Array,
+) -> None:
+    """Learn all rows with one learner, and start each learner without rows from its state before the first of them."""
+    at = 0
+    for t in range(numbers.size):
+        if last_rows[numbers[t]] == 0:
+            if t > at:
+                play(pool, X[at:t], Y[at:t], weight[at:t], constants, out[at:t])
+            put(stack, numbers[t], pool)
+            last_rows[numbers[t]] = 1
+            at = t
+    play(pool, X[at:], Y[at:], weight[at:], constants, out[at:])
+
+
+@kernel
+def play_each(
+    stack: Any, numbers: NDArray[np.int64], X: Array, Y: Array, weight: Array, constants: Any, out: Array
+) -> None:
+    """Play the rows one by one."""
+    for t in range(numbers.size):
+        a, b = t, t + 1
+        play(state_of(stack, numbers[t]), X[a:b], Y[a:b], weight[a:b], constants, out[a:b])
+
+
+@kernel
+def forecast_each(stack: Any, start: Any, numbers: NDArray[np.int64], X: Array, constants: Any, out: Array) -> None:
+    """The forecasts of all rows; those of number -1 by the state `start`."""
+    for t in range(numbers.size):
+        soon = numbers[min(t + 2, numbers.size - 1)]
+        if soon >= 0:
+            fetch(stack, soon)
+        if numbers[t] < 0:
+            say(start, X[t : t + 1], constants, out[t : t + 1])
+        else:
+            say(state_of(stack, numbers[t]), X[t : t + 1], constants, out[t : t + 1])
