@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from regretless.core.jit import kernel
+from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.types import Array
 from regretless.learners.logistic.members import VIRTUAL_WEIGHT
 from regretless.learners.second_order import aioli, multiclass
@@ -25,7 +25,7 @@ class Reach(NamedTuple):
     helmert: Array  # FOLKLORE's basis
 
 
-@kernel
+@inlined_kernel
 def run(state: SurrogateState, X: Array, Y: Array, weight: Array, reach: Reach, out: Array) -> None:
     """Play a block with one member; `out` holds the logits forecast."""
     if Y.shape[1] > 2:
@@ -34,7 +34,7 @@ def run(state: SurrogateState, X: Array, Y: Array, weight: Array, reach: Reach, 
         aioli_run(state, X, Y, weight, aioli_constants(reach), out)
 
 
-@kernel
+@inlined_kernel
 def forecast_block(state: SurrogateState, X: Array, reach: Reach, out: Array) -> None:
     """The logits of a block, all from the same state."""
     if out.shape[1] > 2:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from regretless.core import state_checks
-from regretless.core.jit import kernel
+from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.types import Array
 from regretless.learners.logistic import fourier_rows, pooled, product_rows, splines, stacking
 from regretless.learners.logistic.effort import Sizes
@@ -64,7 +64,7 @@ def linear_members(c: Constants) -> int:
     return c.radii.size + c.newton.shape[0] + c.rates.shape[0] + 1
 
 
-@kernel
+@inlined_kernel
 def run(s: LogisticState, c: Constants, given: Given, Y: Array, weight: Array, logits: Array) -> None:
     """Play a block with every member; `logits` (all members, at least n, K) holds the logits forecast."""
     X, rows, counts = given
@@ -95,7 +95,7 @@ def run(s: LogisticState, c: Constants, given: Given, Y: Array, weight: Array, l
             pooled_run(s.product_matrices[i], s.product_weights[i], own, expanded, Y, weight, said)
 
 
-@kernel
+@inlined_kernel
 def forecast_block(s: LogisticState, c: Constants, given: Given, logits: Array) -> None:
     """The logits of a block, all from the same state, of which no array is written."""
     X, rows, counts = given

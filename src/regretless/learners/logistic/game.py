@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core.jit import kernel
+from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.types import Array
 from regretless.learners.logistic import adagrad, certified, expanded, frequencies, newton
 from regretless.learners.logistic.adagrad import WEIGHTS, Rates
@@ -81,14 +81,14 @@ def run(
         finish(s, c, told, logits[:, : stop - start], reserves, out[start:stop])
 
 
-@kernel
+@inlined_kernel
 def rows_at_once(s: LogisticState, c: Constants, n: int) -> int:
     """How many of n rows a member plays before the next one does."""
     d, K = s.tables.shape[3], s.slots.size
     return min(n, AT_ONCE, max(1, ENTRIES // (2 * d + widest(s) + c.prior.size * K)))
 
 
-@kernel
+@inlined_kernel
 def play_linear(s: LogisticState, c: Constants, i: int, told: Told, said: Array) -> None:
     """Play some rows with member i of those on rescaled rows; `said` holds the logits forecast."""
     M, N, R = s.P.shape[0], s.matrices.shape[0], s.tables.shape[0]
@@ -111,7 +111,7 @@ def play_linear(s: LogisticState, c: Constants, i: int, told: Told, said: Array)
         frequencies_run(s.counts, Y, weight, said)
 
 
-@kernel
+@inlined_kernel
 def finish(s: LogisticState, c: Constants, told: Told, logits: Array, reserves: bool, out: Array) -> None:
     """Mix what the members have said of some rows."""
     sizes = np.empty(told.rows.shape[0])
@@ -131,13 +131,13 @@ class RowConstants(NamedTuple):
     reserves: bool
 
 
-@kernel
+@inlined_kernel
 def run_row(state: tuple[Any, ...], X: Array, Y: Array, weight: Array, constants: RowConstants, out: Array) -> None:
     """`run` in the form that core/one_row.py calls."""
     run(state, X, Y, weight, constants.constants, constants.reserves, out)
 
 
-@kernel
+@inlined_kernel
 def forecast_row(state: tuple[Any, ...], X: Array, constants: RowConstants, out: Array) -> None:
     """`forecast` in the form that core/one_row.py calls."""
     forecast(state, X, constants.constants, out)

@@ -239,7 +239,7 @@ def solve_without_pivots(J: Array, b: Array) -> None:
         b[k] /= J[k, k]
 
 
-@merged_kernel
+@inlined_kernel
 def solve_logits(a: Array, Q: Array, z: Array, p: Array, work: Work) -> None:
     """The root z of z = a - (Q/2) softmax(z), up to the all-ones direction, and p = softmax(z)."""
     if a.size == 2:

@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regretless.core.jit import kernel, merged_kernel
+from regretless.core.jit import inlined_kernel, kernel, merged_kernel
 from regretless.core.links import softmax
-from regretless.core.tally import ROWS, SCALE, WIDEST, record
+from regretless.core.tally import ROWS, record
 from regretless.core.types import Array
-from regretless.learners.second_order import aioli
-from regretless.learners.second_order.aioli import AIOLIConstants
 from regretless.learners.second_order.algebra import Work, distance, dot, hessian_factor, trace, workspace
 from regretless.learners.second_order.curvature import kappa_of
 from regretless.learners.second_order.expectation import fresh_points, over_points, three_classes, two_classes
@@ -31,9 +29,6 @@ from regretless.learners.second_order.surrogate import (
 )
 
 QUADRATURE, SOBOL, MONTE_CARLO = range(3)
-ROOT_2 = math.sqrt(2.0)
-
-aioli_run, aioli_forecast = aioli.run, aioli.forecast_block
 
 
 class Sampling(NamedTuple):
@@ -67,7 +62,7 @@ class Digits(NamedTuple):
     n_weights: int  # the size of P
 
 
-@merged_kernel
+@inlined_kernel
 def folklore_forecast(work: Work, pull: float, z: Array) -> None:
     """Logits z, p = softmax(z), and e = z - m up to a constant, which every Hessian annihilates."""
     m, e, p, Q = work.m, work.e, work.p, work.S
@@ -138,7 +133,7 @@ def lose(work: Work, y: Array, weight: float, sampling: Sampling | None, out: Ar
     return -dot(y, out), softmax(work.z, work.p) - dot(y, work.z)
 
 
-@merged_kernel
+@inlined_kernel
 def meet(
     size: float, tally: Array, y: Array, weight: float, c: MulticlassConstants, digits: Digits, work: Work, out: Array
 ) -> float:
@@ -164,11 +159,8 @@ def meet(
 @kernel
 def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: MulticlassConstants, out: Array) -> None:
     """Play a block row by row."""
-    H = constants.H
-    if constants.sampling is None and H.shape[0] == 2:
-        run_pair(state, X, Y, weight, constants, out)
-        return
     P, w, tally = state
+    H = constants.H
     K, r = H.shape
     V, U, work = np.empty((r, w.size)), np.zeros((r, w.size)), workspace(K, r)
     f, phi, root = np.empty(w.size), np.empty(w.size), tally[ROOT] != 0.0
@@ -199,27 +191,6 @@ def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: Mul
 
 
 @kernel
-def run_pair(
-    state: SurrogateState, X: Array, Y: Array, weight: Array, constants: MulticlassConstants, out: Array
-) -> None:
-    """FOLKLORE for two classes: AIOLI on rows times sqrt(2), which turns the reduced coordinate into the margin.
-
-    AIOLI's scalars take a quarter of the time of K x K algebra at d = 5.
-    """
-    tally = state.tally
-    widest, scale = tally[WIDEST], tally[SCALE]
-    tally[WIDEST], tally[SCALE] = 0.0, 0.0
-    aioli_run(state, ROOT_2 * X, Y, weight, as_margin(constants), out)
-    tally[WIDEST], tally[SCALE] = max(widest, tally[WIDEST] / ROOT_2), max(scale, 0.5 * tally[SCALE])
-
-
-@kernel
-def as_margin(c: MulticlassConstants) -> AIOLIConstants:
-    """The constants of `run_pair`: the largest logits |W x| are the same, and FOLKLORE has half of AIOLI's pull."""
-    return AIOLIConstants(ROOT_2 * c.radius, c.regularization, c.code, c.number, ROOT_2 * c.feature_bound, 0.5 * c.pull)
-
-
-@kernel
 def run_panel(panel: Panel, tally: Array, Y: Array, weight: Array, constants: MulticlassConstants, out: Array) -> int:
     """Play a panel in coefficients of its rows; returns the number of rows for which P has enough digits."""
     H = constants.H
@@ -239,11 +210,8 @@ def run_panel(panel: Panel, tally: Array, Y: Array, weight: Array, constants: Mu
 @kernel
 def forecast_block(state: SurrogateState, X: Array, constants: MulticlassConstants, out: Array) -> None:
     """The forecasts of a block of rows, all from the same state."""
-    H = constants.H
-    if constants.sampling is None and H.shape[0] == 2:
-        aioli_forecast(state, ROOT_2 * X, as_margin(constants), out)
-        return
     P, w, tally = state
+    H = constants.H
     V, work = np.empty((H.shape[1], w.size)), workspace(*H.shape)
     for t in range(X.shape[0]):
         product(P, X[t], V)
