@@ -2,8 +2,8 @@
 
 The forest plays on rows as they are, not on rescaled ones: it measures columns by their range, and a box of earlier
 rows would mean nothing once the scale has changed. A missing value counts as the mean of the values so far. Where there
-are none, all rows so far count as having the first value that is learned: a column that starts late, far from 0, would
-otherwise have a range in which its values are all the same.
+are none, all rows so far count as having the first value that is learned: with 0 instead, a column that starts late and
+far from 0 would have a range in which its values hardly differ.
 
 The table of nodes grows with the rows. Where it is full, `run` stops, and the learner makes room (`with_room`).
 """
