@@ -37,6 +37,7 @@ from benchmarks.timing import progress
 from regretless import MondrianForest, OnlineLogisticRegression, load_dataset
 from regretless.core.types import Array
 from regretless.learners.logistic import settings
+from regretless.learners.logistic.effort import Sizes
 from regretless.learners.logistic.members import Members
 
 ROWS = 4_000
@@ -283,7 +284,7 @@ class Line(NamedTuple):
 # ---------------------------------------------------------------------- one kind of member left out
 
 
-KINDS = ("certified", "Newton", "AdaGrad", "splines", "Fourier", "products", "stack")
+KINDS = ("certified", "Newton", "AdaGrad", "splines", "Fourier", "products", "forest", "stack")
 ABLATED = ("letter", "phishing", "satimage", "RandomRBF")
 
 
@@ -297,17 +298,19 @@ def without(kind: str, members: Members) -> Members:
         "splines": len(members.splines),
         "Fourier": len(members.fourier),
         "products": len(members.products),
+        "forest": int(members.trees > 0),
         "stack": int(members.stacks),
     }
     kept = np.repeat([each != kind for each in counts], list(counts.values()))
-    levels, directions, direct, pairs = members.sizes
+    sizes = Sizes(*members.sizes.tolist())
     changes: dict[str, dict[str, Any]] = {
         "certified": {"radii": members.radii[:0], "regularization": members.regularization[:0]},
         "Newton": {"newton": members.newton[:0]},
         "AdaGrad": {"rates": members.rates[:0]},
-        "splines": {"splines": members.splines[:0], "sizes": np.array([0, directions, direct, pairs])},
-        "Fourier": {"fourier": members.fourier[:0], "sizes": np.array([levels, 0, 0, pairs])},
-        "products": {"products": members.products[:0], "sizes": np.array([levels, directions, direct, 0])},
+        "splines": {"splines": members.splines[:0], "sizes": np.array(sizes._replace(levels=0))},
+        "Fourier": {"fourier": members.fourier[:0], "sizes": np.array(sizes._replace(directions=0, direct=0))},
+        "products": {"products": members.products[:0], "sizes": np.array(sizes._replace(pairs=0))},
+        "forest": {"sizes": np.array(sizes._replace(trees=0))},
         "stack": {"stacks": False},
     }
     return members._replace(prior=members.prior[kept], **changes[kind])

@@ -302,7 +302,7 @@ MATRIX = [
     *defined(
         "test_logistic.py",
         Entry(OnlineLogisticRegression(missing="error"), 2, margin=True),
-        Entry(OnlineLogisticRegression(missing="error", radii=(1.0,), drift="track"), 3, theorem=False),
+        Entry(OnlineLogisticRegression(missing="error", radii=(1.0,), drift="track", effort="high"), 3, theorem=False),
     ),
     *defined(
         "test_exact.py",

@@ -9,7 +9,11 @@ from scipy.optimize import brentq
 from scipy.special import log_softmax, logsumexp, softmax
 
 from learners import standardised
-from regretless import AIOLI, FOLKLORE
+from regretless import AIOLI, FOLKLORE, MondrianForest
+from regretless.learners.logistic import forest
+from regretless.learners.logistic.game import run
+from regretless.learners.logistic.members import Constants
+from regretless.learners.logistic.state import LogisticState
 
 
 def by_range(X: np.ndarray) -> np.ndarray:
@@ -81,6 +85,23 @@ def frequencies_member(Y: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Laplace's rule."""
     counts = np.ones(Y.shape) + np.vstack([np.zeros(Y.shape[1]), np.cumsum(weight[:, None] * Y, axis=0)[:-1]])
     return np.log(counts / counts.sum(axis=1, keepdims=True))
+
+
+def forest_member(X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The forest on rows as they are, without missing values."""
+    learner = MondrianForest(n_estimators=10)
+    return np.log(learner.predict_then_learn(X, Y, classes=range(Y.shape[1]), sample_weight=weight))
+
+
+def play(found: LogisticState, constants: Constants, X: np.ndarray, Y: np.ndarray) -> LogisticState:
+    """The state after rows of weight 1, without an estimator."""
+    done, n = 0, len(X)
+    while done < n:
+        weight, out = np.ones(n - done), np.empty((n - done, Y.shape[1]))
+        done += run(tuple(found), X[done:], Y[done:], weight, tuple(constants), False, out)
+        if done < n:
+            found = forest.with_room(found)
+    return found
 
 
 def mixture(

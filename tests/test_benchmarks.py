@@ -120,7 +120,7 @@ def test_a_kind_of_member_is_left_out_with_its_weights(kind):
     weights = dict(zip(names(everything, 3), everything.prior.tolist(), strict=True))
     kept = dict(zip(names(rest, 3), rest.prior.tolist(), strict=True))
     assert kept.items() < weights.items()
-    first = {"certified": "FOLKLORE", "stack": "stack of"}.get(kind, kind)
+    first = {"certified": "FOLKLORE", "forest": "Mondrian forest", "stack": "stack of"}.get(kind, kind)
     assert all(name.startswith(first) for name in weights.keys() - kept.keys())
     assert not any(name.startswith(first) for name in kept)
     assert SETTINGS.members(6, 3).total == everything.total

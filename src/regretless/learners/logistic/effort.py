@@ -1,13 +1,17 @@
 """Effort: which members learn on expanded rows, and how large these rows are for so many columns and classes.
 
 `effort="low"` has none. Medium adds splines (splines.py) and a member that combines all others (stacking.py); high adds
-Fourier features (fourier_rows.py) and products of columns (product_rows.py). Their constants were chosen greedily by
-measurement: see docs/online-logistic-regression.md. Their weights before the first row are small, so that what they
-cost where linear members lead, ln(1/0.95) and ln(1/0.89) in total, does not count on short streams either.
+Fourier features (fourier_rows.py), products of columns (product_rows.py) and a Mondrian forest (forest.py). Their
+constants were chosen greedily by measurement: see docs/online-logistic-regression.md. Their weights before the first
+row are small, so that what they cost where linear members lead, ln(1/0.95) and ln(1/0.88) in total, does not count on
+short streams either.
 
 An expanded row of D columns costs a member D^2 multiplications for its matrix, and 2 K D for the weights of K classes.
 The largest sizes are chosen with which no member takes more than the effort's budget; where even the smallest are too
 large, there are no such members, and the linear ones remain. More columns or classes never add a member.
+
+A tree of the forest takes operations for every node on the path of a row: the distance of the row to the node's box and
+an update of its two ends per column, two forecasts per class, and the probabilities of stopping there.
 """
 
 from __future__ import annotations
@@ -51,7 +55,10 @@ FOURIER = (
     Pooled(0.3, 1.0, 0.3, octave=2.0),
 )
 PRODUCTS = (Pooled(1.0, 10.0, 0.3), Pooled(1.0, 1.0, 0.3), Pooled(0.3, 1.0, 0.3))
-STACK = 1.0  # parts
+FOREST = 0.5  # parts
+STACK = 1.0
+TREES = 10
+DEPTH, PER_NODE = 20.0, 40.0  # nodes on a path, and operations of each that depend neither on columns nor on classes
 
 
 class Sizes(NamedTuple):
@@ -61,6 +68,7 @@ class Sizes(NamedTuple):
     directions: int = 0
     direct: bool = False  # whether Fourier rows contain the rescaled row
     pairs: int = 0
+    trees: int = 0  # of the forest
 
 
 class Expansion(NamedTuple):
@@ -90,17 +98,23 @@ def expansion(effort: str, n_columns: int, n_numbers: int, n_classes: int, inter
         return found
     directions, direct = _directions(budget, n_columns, n_classes, intercept)
     pairs = _pairs(budget, n_columns, n_classes, intercept)
+    trees = TREES if forest_cost(TREES, n_columns, n_classes) <= budget else 0
     return found._replace(
-        sizes=Sizes(levels, directions, direct, pairs or 0),
+        sizes=Sizes(levels, directions, direct, pairs or 0, trees),
         fourier=FOURIER if directions else (),
         products=PRODUCTS if pairs is not None else (),
-        of_all=found.of_all + sum(each.parts for each in FOURIER + PRODUCTS),
+        of_all=found.of_all + sum(each.parts for each in FOURIER + PRODUCTS) + FOREST,
     )
 
 
 def cost(width: int, n_classes: int) -> float:
     """Multiplications per row of a member on rows of that width."""
     return float(width) * width + 2.0 * n_classes * width
+
+
+def forest_cost(trees: int, n_columns: int, n_classes: int) -> float:
+    """Operations per row of the forest."""
+    return trees * DEPTH * (4.0 * n_columns + 2.0 * n_classes + PER_NODE)
 
 
 def _levels(budget: float, n_columns: int, n_numbers: int, n_classes: int, intercept: bool) -> int:

@@ -1,8 +1,8 @@
 """The members on expanded rows: one compiled pass over them, what they have learned, and how that grows.
 
-To add another kind of member (a forest, say): its constants in `effort.Expansion` and `members.Members`, its fields in
-`LogisticState`, and here its turn in `run` and `forecast_block` and its part of `start`, `resized`, `with_class` and
-`check`. Its logits come after those of the products, so that the stack, which is last, combines them too.
+To add another kind of member: its constants in `effort.Expansion` and `members.Members`, its fields in `LogisticState`,
+and here its turn in `run` and `forecast_block` and its part of `start`, `resized`, `with_class` and `check`. Its logits
+come after those of the products, so that the forest and the stack, which are last, stay there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from regretless.core import state_checks
 from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.types import Array
-from regretless.learners.logistic import fourier_rows, pooled, product_rows, splines, stacking
+from regretless.learners.logistic import forest, fourier_rows, pooled, product_rows, splines, stacking
 from regretless.learners.logistic.effort import Sizes
 from regretless.learners.logistic.fourier_rows import N_ROWS, SQUARES, STEEPEST, next_octave
 from regretless.learners.logistic.members import Constants, Members
@@ -62,6 +62,12 @@ def widest(s: LogisticState) -> int:
 def linear_members(c: Constants) -> int:
     """How many members come before these."""
     return c.radii.size + c.newton.shape[0] + c.rates.shape[0] + 1
+
+
+@kernel
+def forest_place(c: Constants) -> int:
+    """How many members come before the forest."""
+    return linear_members(c) + c.splines.shape[0] + c.fourier.shape[0] + c.products.shape[0]
 
 
 @inlined_kernel
@@ -142,7 +148,7 @@ def start(members: Members, n_columns: int, intercept: bool, n_classes: int) -> 
         "pairs": choose_pairs(sizes.pairs, n_columns, np.empty((0, 2))),
         "stack_matrix": matrix,
         "stack_weights": weights,
-    }
+    } | forest.start(sizes.trees, n_columns, n_classes)
     for kind, constants, D in _kinds(members, n_columns, intercept):
         variance = first_variance(constants[:, 1:3], n_classes)
         P = np.zeros((len(constants), D, D))
@@ -169,6 +175,7 @@ def size(members: Members, n_columns: int, intercept: bool, n_classes: int) -> i
     sizes, classes = Sizes(*members.sizes.tolist()), n_classes if n_classes > 2 else 1
     found = members.numbers.size * bool(len(members.splines)) * SAMPLE + sizes.directions * n_columns + 2
     found += 2 * sizes.pairs + members.stacks * members.total * (members.total + 1)
+    found += sum(array.size for array in forest.start(sizes.trees, n_columns, n_classes).values())
     return found + sum(len(c) * D * (D + classes) for _, c, D in _kinds(members, n_columns, intercept))
 
 
@@ -208,6 +215,7 @@ def resized(state: Any, before: Members, after: Members, columns: tuple[int, int
         if n := len(weights):
             matrices[:, there[:, None], there] = getattr(state, f"{kind}_matrices")[:n, here[:, None], here]
             weights[:, :, there] = getattr(state, f"{kind}_weights")[:n, :, here]
+    fresh |= forest.resized(state, after.trees, columns[1] - columns[0])
     if after.stacks:
         fresh |= {"stack_matrix": state.stack_matrix[np.ix_(stay, stay)], "stack_weights": state.stack_weights[stay]}
     return state._replace(**fresh)
@@ -257,5 +265,6 @@ def check(state: Any, members: Members, rows: float) -> None:
     state_checks.whole("pairs", pairs, n_columns - 1.0)
     state_checks.require(np.all(pairs[:, 0] >= pairs[:, 1]), "pairs are not in order")
     state_checks.require(len(np.unique(pairs, axis=0)) == len(pairs), "pairs: one occurs twice")
+    forest.check(state, rows)
     state_checks.covariance("stack_matrix", state.stack_matrix, 1.0 / stacking.PRIOR)
     state_checks.sums("stack_weights", state.stack_weights)

@@ -13,15 +13,15 @@ import numpy as np
 
 from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.types import Array
-from regretless.learners.logistic import adagrad, certified, expanded, frequencies, newton
+from regretless.learners.logistic import adagrad, certified, expanded, forest, frequencies, newton
 from regretless.learners.logistic.adagrad import WEIGHTS, Rates
 from regretless.learners.logistic.certified import Reach
-from regretless.learners.logistic.expanded import Given, linear_members, widest
+from regretless.learners.logistic.expanded import Given, forest_place, linear_members, widest
 from regretless.learners.logistic.linear import forecast_block
 from regretless.learners.logistic.members import RANGED, Constants
 from regretless.learners.logistic.mixing import MixtureState, blend, mix
 from regretless.learners.logistic.newton import Step
-from regretless.learners.logistic.scaling import COUNT, rescale
+from regretless.learners.logistic.scaling import COUNT, MEAN, rescale
 from regretless.learners.logistic.state import LogisticState
 from regretless.learners.second_order.surrogate import SurrogateState
 
@@ -31,6 +31,7 @@ ENTRIES = 2**22  # of the rows and forecasts that are held meanwhile
 certified_run, newton_run, adagrad_run, frequencies_run = certified.run, newton.run, adagrad.run, frequencies.run
 certified_forecast, frequencies_forecast = certified.forecast_block, frequencies.forecast_block
 expanded_run, expanded_forecast = expanded.run, expanded.forecast_block
+forest_run, forest_forecast = forest.run, forest.forecast_block
 
 
 class Told(NamedTuple):
@@ -53,8 +54,10 @@ def run(
     constants: tuple[Any, ...],
     reserves: bool,
     out: Array,
-) -> None:
+) -> int:
     """Forecast every row (log probabilities, one column per slot) before its label is used; learn rows of weight > 0.
+
+    Returns the number of rows played, fewer than all where the forest has no more room.
 
     Members depend neither on one another nor on the mixture, so each may play some rows before the next member does:
     the result is the same to the bit. The last one, which may combine the others, plays with the mixture. `reserves`:
@@ -65,7 +68,10 @@ def run(
     m = rows_at_once(s, c, n)
     Z, by_range, logits = np.empty((m, d)), np.empty((m, d)), np.empty((members, m, K))
     for start in range(0, n, max(m, 1)):
-        stop = min(n, start + m)
+        wanted = stop = min(n, start + m)
+        if s.forest_sizes.size:
+            said = logits[forest_place(c), : stop - start]
+            stop = start + forest_run(s, known(s), X[start:stop], Y[start:stop], weight[start:stop], said)
         told = Told(
             X[start:stop],
             Z[: stop - start],
@@ -79,6 +85,15 @@ def run(
             play_linear(s, c, i, told, logits[i, : stop - start])
         expanded_run(s, c, Given(told.X, told.rows, told.counts), told.Y, told.weight, logits)
         finish(s, c, told, logits[:, : stop - start], reserves, out[start:stop])
+        if stop < wanted:
+            return stop
+    return n
+
+
+@kernel
+def known(s: LogisticState) -> Array:
+    """The counts and means of the columns so far, as the forest reads and updates them."""
+    return s.moments[: MEAN + 1].copy()
 
 
 @inlined_kernel
@@ -167,4 +182,6 @@ def forecast(state: tuple[Any, ...], X: Array, constants: tuple[Any, ...], out: 
         frequencies_forecast(s.counts, logits[M + N + R, : stop - start])
         given = Given(X[start:stop], rows, s.moments[COUNT].copy())
         expanded_forecast(s, c, given, logits)
+        if s.forest_sizes.size:
+            forest_forecast(s, given.X, logits[forest_place(c), : stop - start])
         blend(s.log_weight, s.stack_weights, logits[:, : stop - start], out[start:stop])

@@ -13,8 +13,8 @@ from regretless.core.interrupts import listen, stretches
 from regretless.core.learner import OnlineClassifier
 from regretless.core.tally import LOSS, ROWS
 from regretless.core.types import Array
-from regretless.learners.logistic import state, threads
-from regretless.learners.logistic.game import ENTRIES, run
+from regretless.learners.logistic import forest, state, threads
+from regretless.learners.logistic.game import ENTRIES
 from regretless.learners.logistic.mixing import reserve, write_forecasts
 from regretless.learners.logistic.schema import Schema
 from regretless.learners.logistic.segments import Part, Segment
@@ -123,10 +123,12 @@ class GrowingClassifier(OnlineClassifier):
             if self._encoder.named:
                 self.n_features_in_ = max(1, index.n - bool(self._constants.intercept))
             return
-        if threads.pays(self.state_, len(table)):
-            threads.run(self.state_, table, Y, weight, self._constants, reserves, out)
-        else:
-            run(tuple(self.state_), table, Y, weight, tuple(self._constants), reserves, out)
+        done, n = 0, len(table)
+        while done < n:
+            rest = table[done:], Y[done:], weight[done:]
+            done += threads.play(self.state_, *rest, self._constants, reserves, out[done:])
+            if done < n:
+                self.state_ = forest.with_room(self.state_)
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         self._run_slots(X, Y, weight, out, reserves=False)

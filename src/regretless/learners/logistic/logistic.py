@@ -64,9 +64,9 @@ class OnlineLogisticRegression(GrowingClassifier):
     Many members run side by side on rows that are standardised online, and their probabilities are mixed with weights
     proportional to exp(-loss): implicit Newton steps of different certainty, AdaGrad at three rates, `AIOLI` (two
     classes) or `FOLKLORE` (more) at three radii, and the label frequencies so far. Others learn non-linear functions,
-    on splines of the columns, Fourier features and products, and one combines the forecasts of all: see `effort`. The
-    mixture's total loss is at most ln(1/w) above that of any member, w being the member's weight before the first row
-    (1/15 to 1/133): this replaces the search for hyper-parameters.
+    on splines of the columns, Fourier features and products, one is a `MondrianForest`, and one combines the forecasts
+    of all: see `effort`. The mixture's total loss is at most ln(1/w) above that of any member, w being the member's
+    weight before the first row (1/15 to 1/134): this replaces the search for hyper-parameters.
 
     **Guarantee.** Each row is rescaled by what was seen before it, and the statements are about the rescaled rows: for
     every u of the class of comparators, on the same rescaled rows, regret is at most that of any member plus ln(1/w).
@@ -111,9 +111,10 @@ class OnlineLogisticRegression(GrowingClassifier):
         plus of rank r, so they take correlated columns into account; a row costs O(r) per entry. 5 to 20 are usual.
         Other rows have members with full matrices, and ignore it.
     effort : "low" has linear members alone; "medium" adds splines of every column of numbers, and a member that
-        combines all others; "high" adds random Fourier features and products of columns. With 20 columns and two
-        classes a row takes 5 and 18 times as long as with "low". Wide rows have fewer of these members, or none, so
-        that a row stays within the effort's budget; sparse rows have none.
+        combines all others; "high" adds random Fourier features, products of columns and a `MondrianForest` of ten
+        trees. With 20 columns and two classes a row takes 5 and 22 times as long as with "low". Wide rows have fewer of
+        these members, or none, so that a row stays within the effort's budget; sparse rows have none. The forest grows
+        with the rows, up to 10,000 nodes of 8 (14 + K + 2d) bytes per tree: 45 MB with 20 columns and two classes.
     class_weight : None, or a dictionary from label to weight; labels that it lacks have weight 1. A row counts as many
         times as its weight in every loss and certificate. The probabilities are then those of the weighted rows: where
         mistakes have different costs, it is better to keep the probabilities and move the threshold.
@@ -244,6 +245,12 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     # ------------------------------------------------------------------ files
 
+    @property
+    def grows(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The nodes of the forest, which high effort has."""
+        settings: Any = getattr(self, "_settings", self)
+        return ("forest_nodes",) if settings.effort == "high" else ()
+
     def _aside(self) -> dict[str, Any]:
         """What a model file stores besides parameters, classes and state."""
         common = {"open": self._open, "bad_rows": self.bad_rows_}
@@ -365,6 +372,8 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     def _row_kernels(self) -> RowKernels | None:
         if self._is_sparse or self.classes_.size < 2 or self._settings.class_weight is not None:
+            return None
+        if self.state_.forest_sizes.size:  # its table may have to grow at any row
             return None
         by_class = self._slots.by_class.tolist()
         return RowKernels(

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from regretless.core import validate
 from regretless.core.types import Array
 from regretless.learners.logistic import effort
-from regretless.learners.logistic.effort import Expansion
+from regretless.learners.logistic.effort import Expansion, Sizes
 from regretless.learners.logistic.fourier_rows import BASE
 
 STANDARDISED, RANGED = 0.0, 1.0  # which rows a member plays on: see scaling.py
@@ -92,6 +92,7 @@ VIRTUAL_WEIGHT = 0.5  # of AIOLI
 BUDGET = 4e6
 
 
+TREES_AT = Sizes._fields.index("trees")
 LINEAR, NO_COLUMNS = Expansion(), np.empty(0, dtype=np.int64)
 LEAST_RADIUS, LARGEST_RADIUS = 1e-50, 1e50  # beyond these, squares of radii are too close to overflow
 
@@ -107,7 +108,7 @@ class Members(NamedTuple):
     splines: Array  # (S, 4) the first four entries of `effort.Pooled`, for the members on spline rows,
     fourier: Array  # (F, 4) on Fourier rows,
     products: Array  # (Q, 4) on product rows
-    sizes: NDArray[np.int64]  # of the expanded rows: the entries of `effort.Sizes`
+    sizes: NDArray[np.int64]  # of the expanded rows and of the forest: the entries of `effort.Sizes`
     numbers: NDArray[np.int64]  # the columns that hold numbers, which have splines
     stacks: bool  # whether the last member combines the others
 
@@ -115,6 +116,17 @@ class Members(NamedTuple):
     def total(self) -> int:
         """The number of members."""
         return len(self.prior)
+
+    @property
+    def trees(self) -> int:
+        """The number of trees of the forest, which is one member."""
+        return int(self.sizes[TREES_AT])
+
+    @property
+    def of_each_kind(self) -> list[int]:
+        """How many members of each kind there are, in their order."""
+        linear = [len(self.radii), len(self.newton), len(self.rates) + 1]  # the last are the label frequencies
+        return [*linear, len(self.splines), len(self.fourier), len(self.products), bool(self.trees), self.stacks]
 
     @property
     def linear(self) -> int:
@@ -175,7 +187,8 @@ def choose(
     of_all += expansion.of_all
     expanded = expansion.splines + expansion.fourier + expansion.products
     parts = [CERTIFIED] * len(kept) + [each.parts for each in steps] + of_rates + [FREQUENCIES]
-    parts += [each.parts for each in expanded] + [effort.STACK] * expansion.stacks
+    parts += [each.parts for each in expanded]
+    parts += [effort.FOREST] * bool(expansion.sizes.trees) + [effort.STACK] * expansion.stacks
     return Members(
         radii=kept,
         regularization=0.5 / kept**2,
@@ -214,6 +227,7 @@ def names(members: Members, n_classes: int) -> list[str]:
     found += [f"splines, {_pooled(each)}" for each in members.splines]
     found += [f"Fourier features, bandwidth {BASE * 2.0 ** each[3]:g}, {_pooled(each)}" for each in members.fourier]
     found += [f"products, {_pooled(each)}" for each in members.products]
+    found += [f"Mondrian forest, {members.trees} trees"] * bool(members.trees)
     return [*found, "stack of all others"] if members.stacks else found
 
 

@@ -13,7 +13,7 @@ from regretless.core.errors import TooLarge
 from regretless.core.scores import new_scores
 from regretless.core.tally import ROWS, TALLIES
 from regretless.core.types import Array
-from regretless.learners.logistic import expanded, newton
+from regretless.learners.logistic import expanded, forest, newton
 from regretless.learners.logistic.adagrad import GRADIENTS, SQUARES, WEIGHTS
 from regretless.learners.logistic.members import Members
 from regretless.learners.logistic.mixing import check_mixture
@@ -55,6 +55,11 @@ class LogisticState(NamedTuple):
     pairs: Array  # (pairs, 2) columns: see product_rows.py
     product_matrices: Array  # (Q, D, D)
     product_weights: Array  # (Q, K, D)
+    forest_nodes: Array  # these five as in `Forest` of learners/trees; empty without trees
+    forest_sizes: Array
+    forest_losses: Array
+    forest_played: Array
+    forest_tally: Array
     stack_matrix: Array  # (members, members): see stacking.py
     stack_weights: Array  # (members,)
 
@@ -175,7 +180,7 @@ def add_class(state: LogisticState, before: Members, after: Members, row: Array)
     x = np.empty((2, 1, state.tables.shape[3]))
     rescale(state.moments.copy(), row, np.zeros(1), *x)
     read = expanded.rows_of(kept, after, row, x[0])
-    return _with_expanded_class(_with_class(kept, after, x[:, 0]), kept, read)
+    return _with_expanded_class(_with_class(forest.with_class(kept), after, x[:, 0]), kept, read)
 
 
 def add_columns(state: LogisticState, before: Members, after: Members, n_columns: int, seen: Array) -> LogisticState:
@@ -199,12 +204,8 @@ def _has_intercept(state: LogisticState) -> bool:
 
 def _members_kept(before: Members, after: Members) -> np.ndarray:
     """Which members are not too expensive now: the first of each kind."""
-    counts = [
-        [len(m.radii), len(m.newton), len(m.rates) + 1, len(m.splines), len(m.fourier), len(m.products), m.stacks]
-        for m in (before, after)
-    ]
-    firsts = np.cumsum([0, *counts[0][:-1]])
-    return np.concatenate([first + np.arange(stay) for first, stay in zip(firsts, counts[1], strict=True)])
+    firsts = np.cumsum([0, *before.of_each_kind[:-1]])
+    return np.concatenate([first + np.arange(stay) for first, stay in zip(firsts, after.of_each_kind, strict=True)])
 
 
 def _kept(state: LogisticState, before: Members, after: Members) -> LogisticState:

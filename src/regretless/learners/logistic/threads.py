@@ -1,9 +1,11 @@
-"""The game of OnlineLogisticRegression with its members divided among threads, for wide rows or many classes.
+"""The game of OnlineLogisticRegression over a block, with its members divided among threads where that pays.
 
 Members depend neither on one another nor on the mixture, so the result is that of `game.run`, to the bit.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -11,14 +13,24 @@ from regretless.core import products
 from regretless.core.interrupts import uninterrupted
 from regretless.core.products import one_thread_per_product, share
 from regretless.core.types import Array
-from regretless.learners.logistic import expanded
-from regretless.learners.logistic.expanded import Given
-from regretless.learners.logistic.game import Told, finish, play_linear, rows_at_once
+from regretless.learners.logistic import effort, expanded, forest, game
+from regretless.learners.logistic.expanded import Given, forest_place
+from regretless.learners.logistic.game import Told, finish, known, play_linear, rows_at_once
 from regretless.learners.logistic.members import Constants
 from regretless.learners.logistic.scaling import COUNT, rescale
 from regretless.learners.logistic.state import LogisticState
 
 EXPANDED = -1  # all members on expanded rows, which take turns in one block of memory
+FOREST = -2
+
+
+def play(
+    state: LogisticState, X: Array, Y: Array, weight: Array, constants: Constants, reserves: bool, out: Array
+) -> int:
+    """`game.run`, on threads where that pays."""
+    if pays(state, len(X)):
+        return run(state, X, Y, weight, constants, reserves, out)
+    return game.run(tuple(state), X, Y, weight, tuple(constants), reserves, out)
 
 
 def pays(state: LogisticState, n_rows: int) -> bool:
@@ -30,32 +42,48 @@ def _operations(state: LogisticState) -> float:
     """Multiplications and additions per row: nearly all are those of matrices."""
     matrices = state.matrices.size + state.spline_matrices.size + state.fourier_matrices.size
     K = state.slots.size
-    return 4.0 * (matrices + state.product_matrices.size) + 2.0 * state.P.size * (K if K > 2 else 2)
+    of_forest = effort.forest_cost(state.forest_sizes.size, state.moments.shape[1], K)
+    return 4.0 * (matrices + state.product_matrices.size) + 2.0 * state.P.size * (K if K > 2 else 2) + of_forest
 
 
 @uninterrupted()
 def run(
     state: LogisticState, X: Array, Y: Array, weight: Array, constants: Constants, reserves: bool, out: Array
-) -> None:
+) -> int:
     """`game.run` with its members divided among threads."""
     n, K, d = len(X), Y.shape[1], state.tables.shape[3]
     m = rows_at_once(state, constants, n)
     Z, by_range, logits = np.empty((m, d)), np.empty((m, d)), np.empty((constants.prior.size, m, K))
-    certified, linear = len(constants.radii), constants.members.linear
+    certified, linear, trees = len(constants.radii), constants.members.linear, state.forest_sizes.size
     longest_first = [*range(certified), EXPANDED, *range(certified, linear)]
     for start in range(0, n, m):
         some = slice(start, min(n, start + m))
+        wanted, parts, before = some.stop, longest_first, known(state)
+
+        def play_forest(some: slice = some, before: Array = before) -> int:
+            said = logits[forest_place(constants), : some.stop - some.start]
+            return forest.run(state, before, X[some], Y[some], weight[some], said)
+
+        if trees and forest.fits(state, some.stop - start):
+            parts = [FOREST, *longest_first]
+        elif trees:  # the other members play the rows that it has room for
+            some = slice(start, start + play_forest())
         r = some.stop - start
         told = Told(X[some], Z[:r], by_range[:r], state.moments[COUNT].copy(), Y[some], weight[some])
         rescale(state.moments, told.X, told.weight, told.rows, told.ranged)
 
-        def play(i: int, told: Told = told, r: int = r) -> None:
-            if i == EXPANDED:
+        def play_part(i: int, told: Told = told, r: int = r, play_forest: Callable[[], int] = play_forest) -> None:
+            if i == FOREST:
+                play_forest()
+            elif i == EXPANDED:
                 given = Given(told.X, told.rows, told.counts)
                 expanded.run(state, constants, given, told.Y, told.weight, logits)
             else:
                 play_linear(state, constants, i, told, logits[i, :r])
 
         with one_thread_per_product():
-            share(play, longest_first, r * _operations(state))
+            share(play_part, parts, r * _operations(state))
         finish(state, constants, told, logits[:, :r], reserves, out[some])
+        if some.stop < wanted:
+            return some.stop
+    return n

@@ -156,11 +156,7 @@ class MondrianForest(OnlineClassifier):
         return ForestConstants(s, max(1, max_nodes), seed)
 
     def _start(self, n_features: int, n_classes: int) -> Forest:
-        M = int(self.n_estimators)
-        room = M * min(FIRST_NODES, self._constants.max_nodes)
-        return Forest(
-            np.zeros((room, width(n_features, n_classes))), np.ones(M), np.zeros(M), np.zeros(2), np.zeros(TALLIES)
-        )
+        return start(int(self.n_estimators), self._constants.max_nodes, n_features, n_classes)
 
     def _limits(self) -> tuple[float, float]:
         return math.inf, validate.reach(1.0)
@@ -169,23 +165,7 @@ class MondrianForest(OnlineClassifier):
         return self.n_estimators * width(n_features, n_classes) if isinstance(self.n_estimators, int) else 0
 
     def _check_state(self) -> None:
-        state, c = self.state_, self._constants
-        state_checks.tally(state.tally)
-        rows, M = float(state.tally[ROWS]), state.sizes.size
-        state_checks.whole("sizes", state.sizes, c.max_nodes)
-        state_checks.require(np.all(state.sizes % 2 == 1), "sizes: a split adds two nodes")
-        state_checks.require(
-            state.sizes.sum() <= len(state.nodes) <= M * c.max_nodes, f"nodes has room for {len(state.nodes)} nodes"
-        )
-        state_checks.require(state.sizes.max() <= 2 * rows + 1, f"sizes: {rows:.0f} rows cannot make so many nodes")
-        state_checks.sums("losses", np.append(state.losses, state.played))
-        check_mean("losses", float(state.losses.mean()), float(state.played[0]), state.tally)
-        mixed = float(np.logaddexp.reduce(-state.played) - math.log(2.0))
-        check_mean("played", -mixed, float(state.tally[LOSS]), state.tally)
-        check_trees(state.nodes, state.sizes, self.n_features_in_, rows)
-        total, heaviest = state.nodes[:M, tree.TOTAL], validate.HEAVIEST if state.tally[UNEVEN] else 1.0
-        state_checks.within("nodes, weight of all rows", total, 0.0, rows * heaviest * (1 + state_checks.ROUNDING))
-        state_checks.require(rows or not state.nodes.any(), "nodes has entries without rows")
+        check(self.state_, self._constants.max_nodes, self.n_features_in_)
 
     @property
     def n_nodes_(self) -> np.ndarray:
@@ -231,18 +211,45 @@ class MondrianForest(OnlineClassifier):
         while done < n:
             done += run(self.state_, X[done:], Y[done:], weight[done:], self._constants, out[done:])
             if done < n:
-                self._make_room()
-
-    def _make_room(self) -> None:
-        """Twice the room for nodes, as far as the trees may grow. (Where it is made depends on the rows only.)"""
-        nodes = self.state_.nodes
-        room = min(2 * len(nodes), self.state_.sizes.size * self._constants.max_nodes)
-        grown = np.zeros((room, nodes.shape[1]))
-        grown[: len(nodes)] = nodes
-        self.state_ = self.state_._replace(nodes=grown)
+                nodes = with_room(self.state_.nodes, self.state_.sizes.size, self._constants.max_nodes)
+                self.state_ = self.state_._replace(nodes=nodes)
 
     def _forecast(self, X: Array, out: Array) -> None:
         forecast_block(self.state_, X, self._constants, out)
+
+
+def start(n_trees: int, max_nodes: int, n_features: int, n_classes: int) -> Forest:
+    """The forest before the first row."""
+    room = n_trees * min(FIRST_NODES, max_nodes)
+    table = np.zeros((room, width(n_features, n_classes)))
+    return Forest(table, np.ones(n_trees), np.zeros(n_trees), np.zeros(2), np.zeros(TALLIES))
+
+
+def with_room(nodes: Array, n_trees: int, max_nodes: int) -> Array:
+    """The table with twice the room, as far as the trees may grow. (Where it is made depends on the rows only.)"""
+    grown = np.zeros((min(2 * len(nodes), n_trees * max_nodes), nodes.shape[1]))
+    grown[: len(nodes)] = nodes
+    return grown
+
+
+def check(forest: Forest, max_nodes: int, n_features: int) -> None:
+    """Refuse a forest that no run can have led to."""
+    state_checks.tally(forest.tally)
+    rows, M = float(forest.tally[ROWS]), forest.sizes.size
+    state_checks.whole("sizes", forest.sizes, max_nodes)
+    state_checks.require(np.all(forest.sizes % 2 == 1), "sizes: a split adds two nodes")
+    state_checks.require(
+        forest.sizes.sum() <= len(forest.nodes) <= M * max_nodes, f"nodes has room for {len(forest.nodes)} nodes"
+    )
+    state_checks.require(forest.sizes.max() <= 2 * rows + 1, f"sizes: {rows:.0f} rows cannot make so many nodes")
+    state_checks.sums("losses", np.append(forest.losses, forest.played))
+    check_mean("losses", float(forest.losses.mean()), float(forest.played[0]), forest.tally)
+    mixed = float(np.logaddexp.reduce(-forest.played) - math.log(2.0))
+    check_mean("played", -mixed, float(forest.tally[LOSS]), forest.tally)
+    check_trees(forest.nodes, forest.sizes, n_features, rows)
+    total, heaviest = forest.nodes[:M, tree.TOTAL], validate.HEAVIEST if forest.tally[UNEVEN] else 1.0
+    state_checks.within("nodes, weight of all rows", total, 0.0, rows * heaviest * (1 + state_checks.ROUNDING))
+    state_checks.require(rows or not forest.nodes.any(), "nodes has entries without rows")
 
 
 def check_mean(name: str, loss: float, mixed: float, tally: Array) -> None:
