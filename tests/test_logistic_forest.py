@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import signal
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -134,6 +136,27 @@ def test_the_table_grows_up_to_the_largest_trees(monkeypatch: pytest.MonkeyPatch
     found = forest.with_room(found)
     assert len(found.forest_nodes) == 50
     assert forest.fits(found, 10**6)
+
+
+@pytest.mark.parametrize("verb", ["learn_one", "partial_fit"])
+def test_ctrl_c_while_the_table_grows_leaves_a_row_whole(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = some_rows(40, 3, 2)
+    calm, disturbed = (OnlineLogisticRegression(effort="high", classes=[0, 1]) for _ in range(2))
+    larger, presses = forest.with_room, []
+
+    def pressed(grown: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        presses.append(len(grown.forest_nodes))
+        return larger(grown)
+
+    for x, label in zip(X, y.tolist(), strict=True):
+        given = (x, label) if verb == "learn_one" else ([x], [label])
+        getattr(calm, verb)(*given)
+        with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+            patch.setattr(forest, "with_room", pressed)
+            getattr(disturbed, verb)(*given)
+        assert_same_state(calm, disturbed)
+    assert len(presses) >= 3
 
 
 def test_wide_rows_have_no_forest_and_their_files_no_nodes(tmp_path: Any) -> None:

@@ -26,6 +26,7 @@ from regretless.core.turns import alone, reads
 from regretless.core.types import FLOAT, Array
 from regretless.learners.logistic import (
     effects,
+    forest,
     members,
     regret,
     report,
@@ -429,8 +430,9 @@ class OnlineLogisticRegression(GrowingClassifier):
         with uninterrupted():
             if row is None or target is None:
                 self._learn_unusual(x, y, classes)
-            else:  # some of its columns are new
-                require_room(self._encoder.index, row, ONE, self.state_.slots.size, self._settings.sketch)
+            else:  # some of its columns are new, or the forest grows
+                if self._is_sparse:
+                    require_room(self._encoder.index, row, ONE, self.state_.slots.size, self._settings.sketch)
                 self._run_slots(row, target, ONE, np.empty(target.shape), self._reserves)
 
     def _encode_one(self, x: Any) -> Any:
@@ -451,9 +453,11 @@ class OnlineLogisticRegression(GrowingClassifier):
         return row
 
     def _learn_known(self, row: Any, target: Array) -> bool:
-        """Learn a row by one compiled call, which Ctrl-C cannot divide; False if it would add a column."""
+        """Learn a row by one compiled call, which Ctrl-C cannot divide; False if the state must grow for it."""
         if isinstance(self._encoder, SparseEncoder):
             return play_known(self.state_, self._encoder.index, row, target, self._constants, self._reserves)
+        if self.state_.forest_sizes.size and not forest.fits(self.state_, 1):
+            return False
         self._run_slots(row, target, ONE, np.empty(target.shape), self._reserves)
         return True
 
