@@ -75,7 +75,7 @@ class BanditMulticlass(BanditReduction):
     References
     ----------
     .. [FOLKLORE] Agarwal, Kale and Zimmert (2022), key `folklore` of REFERENCES.bib. Errata:
-    docs/errata.md.
+       docs/errata.md.
     """
 
     _constants: BanditConstants

@@ -9,12 +9,11 @@ its proofs use):
 (A3)  :math:`\ell(a) \ge \ell(b) + g \cdot (a - b) + \frac\beta2 (a-b)^T H (a-b)` if all \|a\| <= C: the quadratic.
 (A4)  :math:`H \le \gamma I`.
 
-| loss | alpha | zeta | beta | gamma |
-| --- | --- | --- | --- | --- |
-| `SquaredLoss`: :math:`\lvert z-y\rvert^2`, \|y\| <= Y | 1/(2Y²) | 0 | 1 | 2 |
-| `LogCoshLoss`: :math:`s^2 \sum_j \ln\cosh((z_j-y_j)/s)`, all \|y_j\| <= Y | 1/(m s² sinh²(2Y/s)) | 1/(s² ln 2)
-| 2 kappa, two classes, logits to (C + Y)/s | 1 |
-| `SoftmaxLoss`: :math:`\ln\sum_j e^{z_j} - y \cdot z` | 1 | 1/(2 ln 2) | 2 kappa, logits to C | 1/2 |
+- `SquaredLoss`, :math:`\lvert z-y\rvert^2` with \|y\| <= Y: alpha = 1/(2Y²), zeta = 0, beta = 1, gamma = 2.
+- `LogCoshLoss`, :math:`s^2 \sum_j \ln\cosh((z_j-y_j)/s)` with all \|y_j\| <= Y: alpha = 1/(m s² sinh²(2Y/s)),
+  zeta = 1/(s² ln 2), beta = 2 kappa of two classes with logits to (C + Y)/s, gamma = 1.
+- `SoftmaxLoss`, :math:`\ln\sum_j e^{z_j} - y \cdot z`: alpha = 1, zeta = 1/(2 ln 2), beta = 2 kappa with logits to C,
+  gamma = 1/2.
 """
 
 from __future__ import annotations

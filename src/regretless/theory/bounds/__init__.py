@@ -3,7 +3,7 @@
 One module per family of learners, with the names of the packages in `regretless.learners`. Numeric assumptions are
 checked, and a violated one raises `NoBound`. docs/bounds.md is generated from the docstrings, which have a fixed
 form: the bounded quantity and its theorem, the formula, **Order**, **Assumes**, an example. The order also appears in
-the README's table, for the learners that use the bound.
+the table of learners, for those that use the bound.
 """
 
 from regretless.theory.bounds.bandits import bandit, banditron, gaptron, gaptron_bandit
