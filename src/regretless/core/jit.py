@@ -137,6 +137,7 @@ class _Lanes(_Apart):
 
 def _compile(function: Kernel, liberties: set[str], **options: Any) -> Kernel:
     stamped: Any = _StampedCache
+    options = {"forceinline": False} | options  # said, or else a kernel would inherit it from the one that calls it
     compiled: Any = njit(function, fastmath=liberties, nogil=True, error_model="numpy", **options)
     if hasattr(compiled, "py_func") and cache_folder() is not None:  # not when compilation is disabled
         compiled._cache = stamped(function)

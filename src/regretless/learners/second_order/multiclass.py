@@ -96,7 +96,7 @@ def gaf_forecast(work: Work, H: Array, sampling: Sampling, round_: int, log_p: A
             log_p[a] = math.log((1.0 - mu) * math.exp(log_p[a]) + mu / K)
 
 
-@merged_kernel
+@inlined_kernel
 def gaf_point(work: Work, y: Array, weight: float) -> None:
     """The leader's logits after adding the true loss of the row.
 
