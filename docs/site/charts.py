@@ -108,19 +108,20 @@ def growth() -> Any:
 
 
 def threads() -> Any:
-    """Time with fixed numbers of threads, relative to that of the library's choice."""
+    """Time with fixed numbers of threads, relative to that of the library's choice; one panel per number of classes."""
     lines = numbers()["f"]["figures"]["lines"]
-    figure, axes = plots.panels(1, 1, width=7.0, height=3.6)
-    panel = axes[0, 0]
-    for i, line in enumerate(lines):
-        fixed = [name for name in line["times"] if name != "unset"]
-        ratios = [line["times"][name]["median_ns"] / line["times"]["unset"]["median_ns"] for name in fixed]
-        name = f"{line['learner']}, d = {line['d']}, K = {line['K']}"
-        panel.plot(range(len(fixed)), ratios, label=name, **plots.style(i))
-    panel.axhline(1.0, color="black", linewidth=0.8)
-    panel.set_xticks(range(len(fixed)), fixed)
-    plots.tidy(panel, "threads", "time / time with no number set")
-    panel.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
+    classes = sorted({line["K"] for line in lines})
+    figure, axes = plots.panels(len(classes), 1, width=7.0, height=2.9)
+    for panel, K in zip(axes[:, 0], classes, strict=True):
+        for i, line in enumerate(line for line in lines if line["K"] == K):
+            fixed = [name for name in line["times"] if name != "unset"]
+            ratios = [line["times"][name]["median_ns"] / line["times"]["unset"]["median_ns"] for name in fixed]
+            panel.plot(range(len(fixed)), ratios, label=f"{line['learner']}, d = {line['d']}", **plots.style(i))
+        panel.axhline(1.0, color="black", linewidth=0.8)
+        panel.set_xticks(range(len(fixed)), fixed)
+        panel.set_title(f"{K} classes", fontsize="medium")
+        plots.tidy(panel, "threads", "time / time with none set")
+        panel.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
 
 
