@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import Any
 
@@ -60,7 +59,7 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
         self._joined = Joined(transport)
-        super().connection_made(self._joined)  # type: ignore[arg-type]
+        super().connection_made(self._joined)  # type: ignore[arg-type]  # it has all methods that uvicorn calls
         self._since = self.loop.time()  # the beginning of the request, or of the wait for it
         self._timer = self.loop.call_later(self._limits.head_seconds, self._look)
 
@@ -106,6 +105,6 @@ def _refusal(error: str) -> bytes:
     return STATUS_LINE[408] + head + body
 
 
-def protocol_of(limits: Limits) -> type[asyncio.Protocol]:
-    """For `uvicorn.Config(http=...)`."""
-    return partial(Protocol, limits)  # type: ignore[return-value]
+def protocol_of(limits: Limits) -> Any:
+    """For `uvicorn.Config(http=...)`, which calls it like a class."""
+    return partial(Protocol, limits)

@@ -107,6 +107,23 @@ def backward(M: Array, b: Array) -> None:
 
 
 @merged_kernel
+def solve_without_pivots(J: Array, b: Array) -> None:
+    """b = J^{-1} b by elimination; J is overwritten."""
+    n = b.size
+    for k in range(n):
+        inverse = 1.0 / J[k, k]
+        for i in range(k + 1, n):
+            factor = J[i, k] * inverse
+            b[i] -= factor * b[k]
+            for j in range(k + 1, n):
+                J[i, j] -= factor * J[k, j]
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            b[k] -= J[k, j] * b[j]
+        b[k] /= J[k, k]
+
+
+@merged_kernel
 def congruence(L: Array, Q: Array, scale: float, LQ: Array, M: Array) -> None:
     """LQ = scale L^T Q and M = scale L^T Q L."""
     K, r = L.shape

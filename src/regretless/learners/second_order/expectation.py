@@ -62,10 +62,10 @@ GAUSS_WEIGHTS = np.concatenate([weights for _, weights in _RULES]) / ROOT2PI
 def gauss_rule(s: float, within: tuple[float, ...]) -> tuple[int, int]:
     """The first node of a rule that is exact enough for this standard deviation, and the one after its last."""
     first = 0
-    for n, largest in zip(GAUSS, within):  # noqa: B905 (kernels have no `strict`)
-        if s <= largest:
-            return first, first + n
-        first += n
+    for i in range(len(GAUSS)):
+        if s <= within[i]:
+            return first, first + GAUSS[i]
+        first += GAUSS[i]
     return 0, 0
 
 

@@ -13,7 +13,14 @@ import numpy as np
 from regretless.core.jit import inlined_kernel, kernel, merged_kernel
 from regretless.core.links import softmax, softmax_of_two
 from regretless.core.types import Array
-from regretless.learners.second_order.algebra import Work, add_identity_and_factor, congruence, hessian_factor, trace
+from regretless.learners.second_order.algebra import (
+    Work,
+    add_identity_and_factor,
+    congruence,
+    hessian_factor,
+    solve_without_pivots,
+    trace,
+)
 
 NEAR, MOST_NEAR_STEPS = 1.0, 10  # of `solve_near`
 ONE_STEP, TWO_STEPS, THREE_STEPS = 0.2, 0.9, 1.5  # largest k for which 1, 2, 3 Newton steps reach an error of 1e-14
@@ -220,23 +227,6 @@ def solve_near(a: Array, Q: Array, z: Array, p: Array, work: Work) -> bool:
             softmax(z, p)
             return True
     return False
-
-
-@merged_kernel
-def solve_without_pivots(J: Array, b: Array) -> None:
-    """b = J^{-1} b by elimination; J is overwritten."""
-    n = b.size
-    for k in range(n):
-        inverse = 1.0 / J[k, k]
-        for i in range(k + 1, n):
-            factor = J[i, k] * inverse
-            b[i] -= factor * b[k]
-            for j in range(k + 1, n):
-                J[i, j] -= factor * J[k, j]
-    for k in range(n - 1, -1, -1):
-        for j in range(k + 1, n):
-            b[k] -= J[k, j] * b[j]
-        b[k] /= J[k, k]
 
 
 @inlined_kernel

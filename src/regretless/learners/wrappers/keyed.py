@@ -240,7 +240,8 @@ class KeyedLearner(Stored):
         pool, stack, at = self.learner_, self._stack, 0
         out = pool._new_forecasts(len(Y))
         if routing.is_compiled(pool, X):
-            routing.run_pool(pool, stack, self.state_.last_rows, numbers, X, Y, weight, out)
+            constants = routing.own_constants(pool)
+            routing.play_pool(pool.state_, stack, self.state_.last_rows, numbers, X, Y, weight, constants, out)
             return
         new = np.flatnonzero(self.state_.last_rows[numbers] == 0)
         started, first = np.unique(numbers[new], return_index=True)

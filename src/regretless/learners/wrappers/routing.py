@@ -81,13 +81,13 @@ def state_at(stack: Any, i: int) -> Any:
 def run(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Any, Y: Array, weight: Array, out: Array) -> None:
     """Play every row with the learner of its number; `learner` has the constants, and its state is not used."""
     if len(numbers) <= FEW and is_compiled(learner, X):
-        play_each(stack, numbers, X, Y, weight, _own_constants(learner), out)
+        play_each(stack, numbers, X, Y, weight, own_constants(learner), out)
         return
     groups = groups_of(numbers, len(stack[0]))
 
     def play(mine: slice) -> None:
         if is_compiled(learner, X):
-            route(stack, groups, mine.start, mine.stop, X, Y, weight, _own_constants(learner), out)
+            route(stack, groups, mine.start, mine.stop, X, Y, weight, own_constants(learner), out)
             return
         one = copy.copy(learner)
         for g in range(mine.start, mine.stop):
@@ -103,7 +103,7 @@ def run(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Any, Y: Array, 
 def forecast(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Array, out: Array) -> None:
     """The forecast of every row by the learner of its number, or by `learner` itself if it is -1."""
     if is_compiled(learner, X):
-        forecast_each(stack, learner.state_, numbers, X, _own_constants(learner), out)
+        forecast_each(stack, learner.state_, numbers, X, own_constants(learner), out)
         return
     groups, one = groups_of(numbers, len(stack[0])), copy.copy(learner)
     for g, number in enumerate(groups.numbers):
@@ -112,20 +112,6 @@ def forecast(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Array, out
         said = out[rows]
         one._forecast(X[rows], said)
         out[rows] = said
-
-
-def run_pool(
-    pool: Any,
-    stack: Any,
-    last_rows: NDArray[np.int64],
-    numbers: NDArray[np.int64],
-    X: Array,
-    Y: Array,
-    weight: Array,
-    out: Array,
-) -> None:
-    """`play_pool`: learn the rows of all keys with `pool`; learners whose last row is 0 start from its state."""
-    play_pool(pool.state_, stack, last_rows, numbers, X, Y, weight, _own_constants(pool), out)
 
 
 def is_compiled(learner: Any, X: Any) -> bool:
@@ -138,7 +124,7 @@ def is_compiled(learner: Any, X: Any) -> bool:
     )
 
 
-def _own_constants(learner: Any) -> Any:
+def own_constants(learner: Any) -> Any:
     """The constants for one thread: GAF's kernels write into theirs."""
     return learner._own_points() if isinstance(learner, GAF) else learner._constants
 
