@@ -404,6 +404,21 @@ def test_a_server_ends_with_streams_open(tmp_path):
     assert not (tmp_path / "log.db.lock").exists()
 
 
+def test_the_demonstration_ends_quietly(tmp_path):
+    command = [sys.executable, "-c", "from regretless.cli import main; main()", "serve", "--demo", "--port", "0"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        address = next(line for line in process.stderr if line.startswith("page: ")).removeprefix("page: ").strip()
+        with Client(address.rstrip("/")) as client:
+            while client.get("/regret")["labels"] == 0:  # its own client is asking
+                time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0 and "Traceback" not in errors
+
+
 def test_live_events(engine):
     ended = False
     app = make_app(engine, ending=lambda: ended)

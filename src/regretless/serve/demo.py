@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+import httpx
 import numpy as np
 
 from regretless.serve.client import Client
@@ -69,7 +70,7 @@ class Demo:
             for client in self._clients:
                 try:
                     client.bulk(asked)
-                except (ServiceError, OSError, RuntimeError):  # the service ends
+                except (ServiceError, httpx.TransportError, RuntimeError):  # the service ends
                     return
             if self._stop.wait(1.0 / PER_SECOND):
                 return
