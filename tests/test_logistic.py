@@ -47,6 +47,7 @@ from regretless.learners.logistic.members import (
     STANDARDISED,
     Newton,
 )
+from regretless.learners.logistic.offsets import VARIANCES
 from regretless.streams import adversarial
 
 # ---------------------------------------------------------------------- members and mixture
@@ -475,7 +476,7 @@ def test_categories_met_later_are_as_if_always_known() -> None:
         np.testing.assert_allclose(found, expected, atol=1e-9)
     few = OnlineLogisticRegression(max_categories=2)
     few.partial_fit(rows, y)
-    assert few._encoder.width == 4
+    assert few._encoder.width == 4 + len(VARIANCES)  # and the offsets of the others
     assert "2 with a column, 5 pooled as rare or beyond max_categories" in few.report()
     assert "7 with a column, 0 pooled" in learner.report()
 

@@ -17,12 +17,14 @@ from scipy import sparse
 from regretless import BadRow
 from regretless.core.labels import Labels
 from regretless.learners.logistic.encoder import Encoder, as_rows, kind_of_rows, number_of, take_rows
+from regretless.learners.logistic.offsets import VARIANCES, slot_of
 from regretless.learners.logistic.schema import (
     AT_SIGHT,
     CATEGORY,
     MISSING,
     MOST_RARE,
     NUMBER,
+    OFFSET,
     UNKNOWN,
     Level,
     Schema,
@@ -103,15 +105,26 @@ def test_a_schema_through_a_file() -> None:
         {"rare": [[0, "a"]]},
         {"rare": [[1, "fr"]]},
         {"rare": [[1, f"level {i}"] for i in range(MOST_RARE + 1)]},
+        {"coded": 1},
+        {"coded": [0]},
+        {"coded": [9]},
+        {"coded": ["1"]},
+        {"coded": [1]},  # without columns of offsets
+        {"levels": [[1, OFFSET, 0]]},  # and the other way round
+        {"coded": [1], "levels": [[1, OFFSET, i] for i in range(2)]},
+        {"coded": [1, 1], "levels": [[1, OFFSET, i] for i in range(len(VARIANCES))]},
     ):
-        with pytest.raises(ValueError, match=r"kinds|categor|indicators|late column|level|rare"):
+        with pytest.raises(ValueError, match=r"kinds|categor|indicators|late column|level|rare|coded|offsets"):
             Schema.from_file(**(SHOP.to_file() | wrong))
     encoder = encoder_of(SHOP, "abc")
     assert encoder.from_file(**SHOP.to_file()) == encoder
+    coded = SHOP.with_code(1)
+    assert coded.offset_places.tolist() == [5, 6, 7] and coded.told_by_offsets.tolist() == [1, 4, 5, 6, 7]
+    assert Schema.from_file(**coded.to_file()) == coded
     with pytest.raises(ValueError, match="max_categories"):
         encoder_of(SHOP, "abc", max_categories=1).from_file(**SHOP.to_file())
     with pytest.raises(ValueError, match="1 entries for 3 features"):
-        encoder.from_file(kinds=[NUMBER], levels=[], indicators=True, rare=[])
+        encoder.from_file(kinds=[NUMBER], levels=[], indicators=True, rare=[], coded=[])
     with pytest.raises(ValueError, match="indicators contradict"):
         encoder.from_file(**Schema(SHOP.kinds).to_file())
 
@@ -262,10 +275,13 @@ def test_a_block_says_where_its_schema_grows() -> None:
     p, q = Level(1, CATEGORY, "p"), Level(1, CATEGORY, "q")
     assert block.growth[0][1] == Schema((NUMBER, CATEGORY, UNKNOWN), (p,))
     after = block.growth[-1][1]
-    assert after == Schema((NUMBER, CATEGORY, NUMBER), (p, q, Level(2, NUMBER)), rare=frozenset({(1, "s")}))
+    plain = Schema((NUMBER, CATEGORY, NUMBER), (p, q, Level(2, NUMBER)), rare=frozenset({(1, "s")}))
+    assert after == plain.with_code(1)
     expected = [[1, 1, 0, np.nan], [2, 0, 1, np.nan], [np.nan, 0, 0, 1], [np.nan, 0, 1, 3], [4, 0, 0, 4]]
-    np.testing.assert_array_equal(block.table, expected)
+    np.testing.assert_array_equal(block.table[:, :4], expected)
+    assert not block.table[:, 4:].any() and block.table.shape[1] == 4 + len(VARIANCES)  # offsets come later
     np.testing.assert_array_equal(block.rows(slice(1, 2), block.growth[1][1]), [[2, 0, 1]])
+    np.testing.assert_array_equal(block.rows(slice(4, 5), after), [[4, 0, 0, 4, 0, 0, 0, slot_of("s")]])
     unlearned = encoder.encode_unlearned(table_of(rows))
     assert unlearned.growth == []
     assert unlearned.table.shape == (5, 0)
@@ -354,14 +370,15 @@ def test_rare_categories_get_a_column_when_they_come_back() -> None:
     whole = encoder_of(Schema((UNKNOWN,)), "a", max_categories=AT_SIGHT + 3)
     block = whole.encode(table_of(rows), np.ones(len(rows), dtype=bool), begun=False)
     after = block.growth[-1][1]
-    assert [level.category for level in after.levels] == [*names[:AT_SIGHT], *names[-4:-1]]
+    assert [level.category for level in after.levels if level.what == CATEGORY] == [*names[:AT_SIGHT], *names[-4:-1]]
+    assert after.coded == (0,)
     assert after.rare == {(0, names[-6]), (0, names[-5]), (0, names[-1])}
     parts, marked = whole, []
     for t, row in enumerate(rows):
         found = parts.encode(table_of([row]), np.ones(1, dtype=bool), begun=t > 0)
         for _, schema in found.growth:
             parts = parts.with_schema(schema)
-        marked.append(found.rows(slice(0, 1), parts.schema).sum())
+        marked.append(found.rows(slice(0, 1), parts.schema)[0, : parts.schema.width].sum())
     assert parts.schema == after
     assert marked == [1] * AT_SIGHT + [0] * 6 + [1, 1, 1, 0] * 2
 

@@ -15,14 +15,17 @@ from regretless.core.errors import BadRow
 from regretless.core.inputs import UNLEARNED, is_missing
 from regretless.core.types import Array
 from regretless.core.validate import largest_square, writable
+from regretless.learners.logistic.offsets import slots_of
 from regretless.learners.logistic.scaling import LARGEST
 from regretless.learners.logistic.schema import (
     AT_SIGHT,
     CATEGORY,
     DATE,
     MISSING,
+    MOST_CATEGORIES,
     MOST_RARE,
     NUMBER,
+    OFFSET,
     UNKNOWN,
     Level,
     Schema,
@@ -52,6 +55,7 @@ class Block:
     bad: np.ndarray  # which rows cannot be learned from
     fault: Fault | None  # the first reason
     growth: list[tuple[int, Schema]]  # the rows at which the schema grows, and the schema from there on
+    slots: Array | None = None  # of the categories of coded columns
 
     def __len__(self) -> int:
         return int(self.table.shape[0])
@@ -66,21 +70,31 @@ class Block:
         """Blocks of dictionaries, one after the other."""
         if len(parts) == 1:
             return parts[0]
-        width = max(part.table.shape[1] for part in parts)
         faults = [part.fault for part in parts if part.fault is not None]
+        slots = [np.empty((len(part), 0)) if part.slots is None else part.slots for part in parts]
         return Block(
-            np.vstack([np.pad(part.table, ((0, 0), (0, width - part.table.shape[1]))) for part in parts]),
+            _stacked([part.table for part in parts], 0.0),
             np.concatenate([part.bad for part in parts]),
             min(faults, default=None),
             list(dict(step for part in parts for step in part.growth).items()),
+            _stacked(slots, np.nan) if any(each.shape[1] for each in slots) else None,
         )
 
     def rows(self, some: slice, schema: Schema) -> Array:
-        """Some rows, with the columns that the schema has at that time."""
+        """Some rows, with the columns that the schema has at that time, and the slots after them."""
         if not sparse.issparse(self.table):
-            return writable(self.table[some, : schema.width])
-        table: Array = self.table[some].toarray()
+            table: Array = writable(self.table[some, : schema.width])
+            return table if self.slots is None else np.hstack([table, self.slots[some, : len(schema.coded)]])
+        table = self.table[some].toarray()
         return np.hstack([table, np.isnan(table[:, list(schema.missing_places)])]) if schema.levels else table
+
+
+def _stacked(tables: list[Array], instead: float) -> Array:
+    """Tables, one above the other; columns that a table lacks are `instead`."""
+    width = max(table.shape[1] for table in tables)
+    return np.vstack(
+        [np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=instead) for table in tables]
+    )
 
 
 # ---------------------------------------------------------------------- blocks of numbers
@@ -216,8 +230,7 @@ def encode_table(given: Table, encoder: Any, learns: np.ndarray, begun: bool) ->
         at = [(t, j) for j, gone in lost.items() for t in np.flatnonzero(gone).tolist()]
         rows, of = np.array(at, dtype=np.intp).reshape(-1, 2).T
         new += _first_missing(rows, of, learned, schema)
-    for other in others:
-        new += other.new_levels(learned, schema, encoder.max_categories)
+    new += _new_categories(others, learned, schema, encoder.max_categories)
     new.sort(key=_in_order)
     growth = _growth(schema, settled.kinds, since, new)
     after = growth[-1][1] if growth else schema
@@ -231,7 +244,8 @@ def encode_table(given: Table, encoder: Any, learns: np.ndarray, begun: bool) ->
         for t, place in other.placed(after.category_places.get(other.j, {})):
             table[t, place] = 1.0
     table[np.arange(given.n)[:, None], places[:, known]] = 1.0
-    return Block(table, bad, min(faults, default=None), growth)
+    slots = np.column_stack([slots_of(given.column(j)) for j in after.coded]) if after.coded else None
+    return Block(table, bad, min(faults, default=None), growth, slots)
 
 
 class Arrival(NamedTuple):
@@ -239,12 +253,12 @@ class Arrival(NamedTuple):
 
     row: int
     level: Level
-    is_rare: bool = False  # a category that has no table column yet
+    is_rare: bool = False  # a category that has no table column yet; the level OFFSET: an input column that is coded
 
 
 def _in_order(arrival: Arrival) -> tuple[int, int, int]:
-    """The order of the table columns: numbers, indicators and categories of the same row."""
-    return arrival.row, (NUMBER, DATE, MISSING, CATEGORY).index(arrival.level.what), arrival.level.column
+    """The order of the table columns: numbers, indicators, categories and offsets of the same row."""
+    return arrival.row, (NUMBER, DATE, MISSING, CATEGORY, OFFSET).index(arrival.level.what), arrival.level.column
 
 
 class _Other:
@@ -268,28 +282,38 @@ class _Other:
             found += [Fault(t, self.j, "a category is missing") for t in np.flatnonzero(self.absent).tolist()]
         return found
 
-    def new_levels(self, learned: np.ndarray, schema: Schema, most: int) -> list[Arrival]:
-        """The categories that get a table column, until the input column has `most` of them, and the rare ones."""
-        found: list[Arrival] = []
-        known = set(schema.category_places.get(self.j, ()))
-        rare = {category for j, category in schema.rare if j == self.j}
-        for t in self.present:
-            category = self.values[t]
-            if not learned[t] or category in known:
-                continue
-            seen = category in rare
-            if len(known) < most and (seen or len(known) < AT_SIGHT):
-                known.add(category)
-                rare.discard(category)
-                found.append(Arrival(t, Level(self.j, CATEGORY, category)))
-            elif not seen and len(rare) < MOST_RARE:
-                rare.add(category)
-                found.append(Arrival(t, Level(self.j, CATEGORY, category), is_rare=True))
-        return found
-
     def placed(self, places: dict[Any, int]) -> list[tuple[int, int]]:
         """The rows whose category has a table column, and that column."""
         return [(t, places[self.values[t]]) for t in self.present if self.values[t] in places]
+
+
+def _new_categories(others: list[_Other], learned: np.ndarray, schema: Schema, most: int) -> list[Arrival]:
+    """The categories that get a table column, the rare ones, and the input columns that are coded from there on."""
+    found: list[Arrival] = []
+    known = {other.j: set(schema.category_places.get(other.j, ())) for other in others}
+    rare: dict[int, set[Any]] = {other.j: set() for other in others}
+    for j, category in schema.rare:
+        if j in rare:
+            rare[j].add(category)
+    total, coded = schema.n_categories, set(schema.coded)
+    values = {other.j: other.values for other in others}
+    for t, j in sorted((t, other.j) for other in others for t in other.present if learned[t]):
+        category = values[j][t]
+        if category in known[j]:
+            continue
+        seen, has_room = category in rare[j], len(known[j]) < most and total < MOST_CATEGORIES
+        if has_room and (seen or len(known[j]) < AT_SIGHT):
+            known[j].add(category)
+            rare[j].discard(category)
+            total += 1
+            found.append(Arrival(t, Level(j, CATEGORY, category)))
+        elif not seen and len(rare[j]) < MOST_RARE:
+            rare[j].add(category)
+            found.append(Arrival(t, Level(j, CATEGORY, category), is_rare=True))
+            if j not in coded:
+                coded.add(j)
+                found.append(Arrival(t, Level(j, OFFSET)))
+    return found
 
 
 def _places(given: Table, columns: list[int], schema: Schema) -> np.ndarray:
@@ -328,15 +352,21 @@ def _growth(
 ) -> list[tuple[int, Schema]]:
     """The schema from each row on that adds something; `new` is sorted by row."""
     found: list[tuple[int, Schema]] = []
-    levels, rare, met = schema.levels, schema.rare, 0
+    now, met = schema, 0
     for row in sorted({*since.values(), *(arrival.row for arrival in new)}):
         while met < len(new) and new[met].row <= row:
             _, level, is_rare = new[met]
             one = frozenset([(level.column, level.category)])
-            levels, rare = (levels, rare | one) if is_rare else ((*levels, level), rare - one)
+            if level.what == OFFSET:
+                now = now.with_code(level.column)
+            elif is_rare:
+                now = replace(now, rare=now.rare | one)
+            else:
+                now = replace(now, levels=(*now.levels, level), rare=now.rare - one)
             met += 1
         then = kinds if not since else [UNKNOWN if since.get(j, row) > row else kind for j, kind in enumerate(kinds)]
-        found.append((row, replace(schema, kinds=tuple(then), levels=levels, rare=rare)))
+        now = replace(now, kinds=tuple(then))
+        found.append((row, now))
     return found
 
 

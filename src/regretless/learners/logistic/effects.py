@@ -14,8 +14,9 @@ import numpy as np
 from regretless.core.calendar import calendar_names
 from regretless.core.effects import Effect, from_logits, largest_first, names_of
 from regretless.core.types import Array
+from regretless.learners.logistic.offsets import VARIANCES
 from regretless.learners.logistic.scaling import COUNT, MEAN, SQUARE
-from regretless.learners.logistic.schema import CATEGORY, DATE, MISSING, NUMBER
+from regretless.learners.logistic.schema import CATEGORY, DATE, MISSING, NUMBER, OFFSET
 from regretless.learners.logistic.sparse_game import Entries
 from regretless.learners.logistic.sparse_rows import SparseEncoder
 
@@ -59,11 +60,13 @@ def _columns(learner: OnlineLogisticRegression, names: Any) -> tuple[list[str], 
     numeric = [True] * len(found)
     for column, what, category in schema.levels:
         name = given[column]
-        found.append(
-            {NUMBER: name, CATEGORY: f"{name} = {category}", MISSING: f"{name} is missing"}.get(what)
-            or calendar_names(name)[category]
-        )
-        numeric.append(what in (NUMBER, DATE))
+        if what == OFFSET:
+            found.append(f"offsets of categories, variance {VARIANCES[category]:g}")
+        elif what == DATE:
+            found.append(calendar_names(name)[category])
+        else:
+            found.append({NUMBER: name, CATEGORY: f"{name} = {category}", MISSING: f"{name} is missing"}[what])
+        numeric.append(what in (NUMBER, DATE, OFFSET))
     return found, np.array(numeric, dtype=bool)
 
 
@@ -94,7 +97,7 @@ def _changes(learner: OnlineLogisticRegression, low: Array, high: Array) -> Arra
 def _logits(learner: OnlineLogisticRegression, X: Any, n: int | None = None) -> Array:
     """The forecasts of encoded rows, as `coef_` has them."""
     said = np.empty((len(X) if n is None else n, learner.state_.slots.size))
-    learner._forecast(X, said)
+    learner._forecast_filled(X, said)
     return from_logits(learner._slots.to_classes(said).T)
 
 

@@ -26,6 +26,7 @@ from regretless.core.types import FLOAT, Array
 from regretless.core.validate import largest_square, writable
 from regretless.learners.logistic.block_encoding import Block, encode_dictionaries, encode_numbers, encode_table
 from regretless.learners.logistic.matrices import check_matrix
+from regretless.learners.logistic.offsets import slot_of
 from regretless.learners.logistic.scaling import LARGEST
 from regretless.learners.logistic.schema import (
     CATEGORY,
@@ -219,7 +220,8 @@ class Encoder:
     def known_values(self, x: dict[Any, Any]) -> Array | None:
         """The encoded values of a dictionary with numbers and known categories; None if it has anything else.
 
-        A value that is None, or a name that it lacks, counts as missing if that has happened in its column before.
+        A value that is None, or a name that it lacks, counts as missing if that has happened in its column before. The
+        slots of coded columns come after the others.
         Numbers may be too large to be learned.
         """
         schema, names = self.schema, self.names
@@ -257,6 +259,8 @@ class Encoder:
                     row[date_places] = calendar_features([values[j]])[0]
                 else:
                     return None
+            if schema.coded:
+                row = np.r_[row, [slot_of(values[j]) for j in schema.coded]]
         except (TypeError, OverflowError):  # a category that is not hashable, or an integer beyond floats
             return None
         return row if not lacks or self._marks_missing(values, row) else None

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from regretless.core.blocks import BLOCK
-from regretless.core.interrupts import listen, stretches
+from regretless.core.interrupts import listen, stretches, uninterrupted
 from regretless.core.learner import OnlineClassifier
 from regretless.core.tally import LOSS, ROWS
 from regretless.core.types import Array
-from regretless.learners.logistic import forest, state, threads
+from regretless.learners.logistic import forest, offsets, state, threads
 from regretless.learners.logistic.game import ENTRIES
 from regretless.learners.logistic.mixing import reserve, write_forecasts
 from regretless.learners.logistic.schema import Schema
@@ -123,6 +123,15 @@ class GrowingClassifier(OnlineClassifier):
             if self._encoder.named:
                 self.n_features_in_ = max(1, index.n - bool(self._constants.intercept))
             return
+        schema = self._encoder.schema
+        if not schema.coded:
+            self._run_filled(table, Y, weight, out, reserves)
+            return
+        with uninterrupted():  # offsets and members learn the same rows
+            self._run_filled(offsets.play(self.state_, table, Y, weight, schema), Y, weight, out, reserves)
+
+    def _run_filled(self, table: Array, Y: Array, weight: Array, out: Array, reserves: bool) -> None:
+        """Play encoded rows that have offsets instead of slots."""
         done, n = 0, len(table)
         while done < n:
             rest = table[done:], Y[done:], weight[done:]
@@ -141,14 +150,20 @@ class GrowingClassifier(OnlineClassifier):
             return
         before, schema = self._constants, self._encoder.schema
         after = self._settings.constants(schema.width, self.state_.slots.size + 1, schema.numbers)
+        row = offsets.filled(self.state_, row, schema) if schema.coded else row
         self.state_ = state.add_class(self.state_, before.members, after.members, row)
         self._constants = after
 
     def _widen(self, schema: Schema) -> None:
         """Add the columns of a grown schema."""
+        old = self._encoder.schema
+        if (schema.kinds, schema.levels, schema.coded) == (old.kinds, old.levels, old.coded):  # one more rare category
+            self._encoder = self._encoder.with_schema(schema)
+            return
         before, after = self._constants, self._settings.constants(schema.width, self.state_.slots.size, schema.numbers)
-        seen = schema.rows_seen(self._encoder.schema, float(self.state_.tally[ROWS]))
-        self.state_ = state.add_columns(self.state_, before.members, after.members, schema.width, seen)
+        seen = schema.rows_seen(old, float(self.state_.tally[ROWS]))
+        coded = len(schema.coded)
+        self.state_ = state.add_columns(self.state_, before.members, after.members, schema.width, seen, coded)
         self._constants, self._encoder = after, self._encoder.with_schema(schema)
         if len(schema.kinds) > self.n_features_in_:  # dictionaries with new names
             self.n_features_in_ = len(schema.kinds)

@@ -28,6 +28,7 @@ from regretless.learners.logistic import (
     effects,
     forest,
     members,
+    offsets,
     regret,
     report,
     sparse_members,
@@ -97,8 +98,9 @@ class OnlineLogisticRegression(GrowingClassifier):
         too long.
     max_classes : the largest number of classes.
     max_categories : the largest number of categories per column of text that have a column of their own. The first 32
-        get it when they are first seen, later ones when they are seen again; the others share the encoding "none of
-        these", and `report` counts them.
+        get it when they are first seen, later ones when they are seen again, as long as there are at most 256 of them
+        in all. `report` counts the others. With two classes these have offsets: how far the labels of earlier rows with
+        the same category were from what the rest of these rows says.
     on_bad_row : how to treat a row that cannot be learned from (infinite, not a number, no label): as an "error", or
         "skip": it is forecast from its good values, not learned, and counted in `bad_rows_`.
     sparse : whether rows are wide and sparse: then a row costs time per entry that is not 0, memory is that of the
@@ -224,7 +226,8 @@ class OnlineLogisticRegression(GrowingClassifier):
             found = sparse_state.start(n_classes, self._constants, self._settings.sketch, self._encoder.expected)
             self._encoder.index = Index(found.columns)
         else:
-            found = state.start(self._encoder.width, self._settings.fit_intercept, n_classes, self._constants.members)
+            s, schema = self._settings, self._encoder.schema
+            found = state.start(schema.width, s.fit_intercept, n_classes, self._constants.members, len(schema.coded))
         if not self._open:
             found.slots[:] = np.arange(n_classes)
         return found
@@ -261,7 +264,8 @@ class OnlineLogisticRegression(GrowingClassifier):
         """Restore what `_aside` returned."""
         self._settings, self._recent = Settings.of(self), Recent()
         is_sparse = "seen" in aside
-        names = {"open", "bad_rows", *(("named", "seen") if is_sparse else ("kinds", "levels", "indicators", "rare"))}
+        of_schema = ("kinds", "levels", "indicators", "rare", "coded")
+        names = {"open", "bad_rows", *(("named", "seen") if is_sparse else of_schema)}
         state_checks.require(set(aside) == names, f"aside has the fields {sorted(aside)} instead of {sorted(names)}")
         state_checks.require(isinstance(aside["open"], bool), f"open={aside['open']!r} must be true or false")
         self._open, self.bad_rows_ = aside["open"], validate.whole("bad_rows", aside["bad_rows"], 0)
@@ -272,15 +276,16 @@ class OnlineLogisticRegression(GrowingClassifier):
         listed = isinstance(aside["kinds"], list) and len(aside["kinds"]) == self.n_features_in_
         state_checks.require(listed, f"kinds does not list {self.n_features_in_} features")  # before any are made
         first = Encoder.start(self, self._settings)
-        self._encoder = first.from_file(**{name: aside[name] for name in ("kinds", "levels", "indicators", "rare")})
+        self._encoder = first.from_file(**{name: aside[name] for name in of_schema})
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
         if not hasattr(self, "_encoder"):
             return n_features
         if isinstance(self._encoder, SparseEncoder):
             return sparse_state.size(self._encoder.expected, n_classes, self._settings.sketch)
-        s, width = self._settings, self._encoder.width
-        return state.size(width, s.fit_intercept, n_classes, s.members(width, n_classes, self._encoder.schema.numbers))
+        s, schema = self._settings, self._encoder.schema
+        members = s.members(schema.width, n_classes, schema.numbers)
+        return state.size(schema.width, s.fit_intercept, n_classes, members, len(schema.coded))
 
     def _check_state(self) -> None:
         if isinstance(self._encoder, SparseEncoder):
@@ -346,6 +351,12 @@ class OnlineLogisticRegression(GrowingClassifier):
     # ------------------------------------------------------------------ forecasts
 
     def _forecast(self, X: Any, out: Array) -> None:
+        if not self._is_sparse and (schema := self._encoder.schema).coded:
+            X = offsets.filled(self.state_, X, schema)
+        self._forecast_filled(X, out)
+
+    def _forecast_filled(self, X: Any, out: Array) -> None:
+        """Forecast encoded rows that have offsets instead of slots."""
         if isinstance(self._encoder, SparseEncoder):
             foresee(self.state_, self._encoder.index, X, self._constants, out)
             return
@@ -374,7 +385,7 @@ class OnlineLogisticRegression(GrowingClassifier):
     def _row_kernels(self) -> RowKernels | None:
         if self._is_sparse or self.classes_.size < 2 or self._settings.class_weight is not None:
             return None
-        if self.state_.forest_sizes.size:  # its table may have to grow at any row
+        if self.state_.forest_sizes.size or self._encoder.schema.coded:  # the forest may have to grow at any row
             return None
         by_class = self._slots.by_class.tolist()
         return RowKernels(
@@ -506,7 +517,11 @@ class OnlineLogisticRegression(GrowingClassifier):
         block = self._encoder.encode_unlearned(self._take_rows(X))
         if isinstance(self._encoder, SparseEncoder):
             return rescaled_rows(self.state_, self._encoder.index, block.entries, self._constants)
-        table = block.rows(slice(0, len(block)), self._encoder.schema)
+        schema = self._encoder.schema
+        table = block.rows(slice(0, len(block)), schema)
+        if schema.coded:  # offsets depend on labels: comparators do without
+            table = table[:, : schema.width].copy()
+            table[:, schema.offset_places] = np.nan
         rescaled = np.empty((len(table), self.state_.tables.shape[3]))
         rescale(np.zeros_like(self.state_.moments), table, np.ones(len(table)), rescaled, np.empty_like(rescaled))
         return rescaled

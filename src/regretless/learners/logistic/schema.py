@@ -12,13 +12,17 @@ So whatever appears later adds columns at the end, and no column moves.
 
 The first `AT_SIGHT` categories of an input column get a table column when they are first seen, later ones when they are
 seen for the second time. A stream of names or numbers of customers has many that never come back. Until then they are
-`rare`: their rows have zeros in the columns of the others, as have those beyond `max_categories`.
+`rare`: their rows have zeros in the columns of the others, as have those beyond `max_categories` and beyond
+`MOST_CATEGORIES` over all input columns. With its first rare category an input column is `coded`: from there on the
+table has columns for the offsets of such categories, and encoded rows have their slots after the columns of the table
+(offsets.py).
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -28,10 +32,12 @@ import numpy as np
 from regretless.core.calendar import CALENDAR
 from regretless.core.inputs import is_missing
 from regretless.core.state_checks import require
+from regretless.learners.logistic.offsets import VARIANCES
 
 NUMBER, CATEGORY, DATE, UNKNOWN = "number", "category", "date", "unknown"  # the last: no value was learned yet
-MISSING = "missing"
+MISSING, OFFSET = "missing", "offset"
 AT_SIGHT = 32
+MOST_CATEGORIES = 256  # with a table column: with more of them, rows take long
 MOST_RARE = 10_000  # categories without a column that are remembered, per input column
 
 
@@ -40,7 +46,7 @@ class Level(NamedTuple):
 
     column: int  # of the input
     what: str  # NUMBER: its numbers, CATEGORY: whether it is this category, MISSING: whether it is missing, DATE: its
-    category: Any = None  # calendar feature of this index
+    category: Any = None  # calendar feature of this index, OFFSET: that of the model of offsets of this index
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ class Schema:
     indicators: bool = False
     rare: frozenset[tuple[int, Any]] = frozenset()  # categories without a table column, with their input column
     new_names: tuple[Any, ...] = ()  # of the last input columns, which came after the first row
+    coded: tuple[int, ...] = ()  # the input columns whose categories have offsets, in the order of appearance
     has_unknown: bool = field(init=False, repr=False, compare=False)  # columns without a value so far
     is_numeric: bool = field(init=False, repr=False, compare=False)  # numbers in input order, and indicators
     is_identity: bool = field(init=False, repr=False, compare=False)  # numbers alone: the table is the input
@@ -63,7 +70,7 @@ class Schema:
         object.__setattr__(self, "is_identity", numbers and not self.levels)
 
     @classmethod
-    def from_file(cls, kinds: Any, levels: Any, indicators: Any, rare: Any) -> Schema:
+    def from_file(cls, kinds: Any, levels: Any, indicators: Any, rare: Any, coded: Any) -> Schema:
         """The schema of these JSON values; refuses values that no schema has."""
         known = {NUMBER, CATEGORY, DATE, UNKNOWN}
         require(isinstance(kinds, list) and set(kinds) <= known, f"kinds={kinds!r} are not kinds of columns")
@@ -76,6 +83,8 @@ class Schema:
                 require(kinds[column] == CATEGORY and _is_category(category), f"{level!r} is no category")
             elif what == NUMBER:
                 require(kinds[column] == NUMBER and category is None, f"{level!r} is no late column of numbers")
+            elif what == OFFSET:
+                require(isinstance(coded, list) and coded and column == coded[0], f"{level!r} is no column of offsets")
             elif what == DATE:
                 require(
                     kinds[column] == DATE and type(category) is int and 0 <= category < len(CALENDAR),
@@ -87,13 +96,20 @@ class Schema:
         for one in rare:
             pair = isinstance(one, list) and len(one) == 2 and type(one[0]) is int and 0 <= one[0] < len(kinds)
             require(pair and kinds[one[0]] == CATEGORY and _is_category(one[1]), f"{one!r} is no rare category")
+        require(isinstance(coded, list), "coded is not a list")
+        for column in coded:
+            known_column = type(column) is int and 0 <= column < len(kinds) and kinds[column] == CATEGORY
+            require(known_column and coded.count(column) == 1, f"coded has {column!r}")
         found = tuple(Level(*level) for level in levels)
+        offsets = [level.category for level in found if level.what == OFFSET]
+        require(offsets == list(range(len(VARIANCES) * bool(coded))), "the columns of offsets contradict coded")
         features = Counter(level.column for level in found if level.what == DATE)
         dates = {j: len(CALENDAR) for j, kind in enumerate(kinds) if kind == DATE}
         require(dict(features) == dates, "a column of dates lacks calendar features")
         seen = [*found, *(Level(column, CATEGORY, category) for column, category in rare)]
         require(len(set(seen)) == len(seen), "a category occurs twice")
-        schema = cls(tuple(kinds), found, indicators, frozenset((column, category) for column, category in rare))
+        pairs = frozenset((column, category) for column, category in rare)
+        schema = cls(tuple(kinds), found, indicators, pairs, coded=tuple(coded))
         require(max(schema.rare_counts.values(), default=0) <= MOST_RARE, "a column has too many rare categories")
         return schema
 
@@ -104,7 +120,13 @@ class Schema:
             "levels": [list(level) for level in self.levels],
             "indicators": self.indicators,
             "rare": [list(one) for one in sorted(self.rare, key=lambda one: (one[0], str(one[1])))],
+            "coded": list(self.coded),
         }
+
+    def with_code(self, column: int) -> Schema:
+        """The schema in which this input column is coded."""
+        new = () if self.coded else tuple(Level(column, OFFSET, i) for i in range(len(VARIANCES)))
+        return replace(self, coded=(*self.coded, column), levels=self.levels + new)
 
     def with_names(self, names: list[Any]) -> Schema:
         """The schema with more input columns, which have no value yet."""
@@ -115,6 +137,11 @@ class Schema:
         return Counter(level.column for level in self.levels if level.what == CATEGORY)
 
     @cached_property
+    def n_categories(self) -> int:
+        """How many categories have a table column."""
+        return self.counts().total()
+
+    @cached_property
     def rare_counts(self) -> Counter[int]:
         """How many categories without a table column are remembered, by input column."""
         return Counter(column for column, _ in self.rare)
@@ -122,9 +149,10 @@ class Schema:
     def rows_seen(self, before: Schema, rows: float) -> np.ndarray:
         """For each table column that `before` lacks, in how many of the `rows` so far it had a value, which was 0.
 
-        A category or an indicator has had one in all of them, a late column of numbers or dates in none.
+        A category or an indicator has had one in all of them, a late column of numbers, dates or offsets in none.
         """
-        return np.array([0.0 if level.what in (NUMBER, DATE) else rows for level in self.levels[len(before.levels) :]])
+        late = (NUMBER, DATE, OFFSET)
+        return np.array([0.0 if level.what in late else rows for level in self.levels[len(before.levels) :]])
 
     @cached_property
     def number_columns(self) -> list[int]:
@@ -161,6 +189,22 @@ class Schema:
         """The table column of every indicator, by input column."""
         return self._places(MISSING)
 
+    @cached_property
+    def offset_places(self) -> np.ndarray:
+        """The table columns of the offsets."""
+        return self._where(lambda level: level.what == OFFSET)
+
+    @cached_property
+    def told_by_offsets(self) -> np.ndarray:
+        """The table columns of the offsets, and of the categories of coded columns."""
+        return self._where(
+            lambda level: level.what == OFFSET or (level.what == CATEGORY and level.column in self.coded)
+        )
+
+    def _where(self, test: Callable[[Level], bool]) -> np.ndarray:
+        first = self.width - len(self.levels)
+        return np.array([i for i, level in enumerate(self.levels, first) if test(level)], dtype=np.intp)
+
     def _places(self, what: str) -> dict[int, int]:
         first = self.width - len(self.levels)
         return {level.column: first + i for i, level in enumerate(self.levels) if level.what == what}
@@ -182,7 +226,7 @@ class Schema:
 
     def has_settled(self, column: int, category: Any, most: int) -> bool:
         """Whether a row with a category that has no table column changes nothing."""
-        full = len(self.category_places[column]) >= most
+        full = len(self.category_places[column]) >= most or self.n_categories >= MOST_CATEGORIES
         return full and ((column, category) in self.rare or self.rare_counts[column] >= MOST_RARE)
 
 

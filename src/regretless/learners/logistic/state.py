@@ -13,7 +13,7 @@ from regretless.core.errors import TooLarge
 from regretless.core.scores import new_scores
 from regretless.core.tally import ROWS, TALLIES
 from regretless.core.types import Array
-from regretless.learners.logistic import expanded, forest, newton
+from regretless.learners.logistic import expanded, forest, newton, offsets
 from regretless.learners.logistic.adagrad import GRADIENTS, SQUARES, WEIGHTS
 from regretless.learners.logistic.members import Members
 from regretless.learners.logistic.mixing import check_mixture
@@ -62,10 +62,12 @@ class LogisticState(NamedTuple):
     forest_tally: Array
     stack_matrix: Array  # (members, members): see stacking.py
     stack_weights: Array  # (members,)
+    offsets: Array  # (models, coded columns, SLOTS, 2): see offsets.py; no slots with more than two classes
+    offset_weights: Array  # (models, 2, d')
 
 
-def start(n_columns: int, intercept: bool, n_classes: int, members: Members) -> LogisticState:
-    """The state before the first row."""
+def start(n_columns: int, intercept: bool, n_classes: int, members: Members, n_coded: int = 0) -> LogisticState:
+    """The state before the first row; `n_coded` input columns are coded."""
     d = n_columns + intercept
     M, N, R = len(members.radii), len(members.newton), len(members.rates)
     C, r = n_classes if n_classes > 2 else 1, n_classes - 1
@@ -89,6 +91,7 @@ def start(n_columns: int, intercept: bool, n_classes: int, members: Members) -> 
         bins=bins,
         tally=np.zeros(TALLIES),
         **expanded.start(members, n_columns, intercept, n_classes),
+        **offsets.start(n_coded, d, n_classes),
     )
 
 
@@ -111,13 +114,13 @@ def _multiples(factors: Array, size: int) -> Array:
 # ---------------------------------------------------------------------- size
 
 
-def size(n_columns: int, intercept: bool, n_classes: int, members: Members) -> int:
+def size(n_columns: int, intercept: bool, n_classes: int, members: Members, n_coded: int = 0) -> int:
     """How many numbers the arrays of a state hold that grow with columns and classes."""
     d = n_columns + intercept
     M, N, R = len(members.radii), len(members.newton), len(members.rates)
     C, r = n_classes if n_classes > 2 else 1, n_classes - 1
     linear = M * (r * d) * (r * d + 1) + N * C * d * (d + 1) + R * 3 * C * d + MOMENTS * n_columns + 2 * n_classes
-    return linear + expanded.size(members, n_columns, intercept, n_classes)
+    return linear + expanded.size(members, n_columns, intercept, n_classes) + offsets.size(n_coded, d, n_classes)
 
 
 def memory() -> float:
@@ -165,6 +168,7 @@ def check(state: LogisticState, members: Members) -> None:
     state_checks.within("counts", state.counts, 0.0, state_checks.LARGEST)
     check_mixture(state, rows)
     expanded.check(state, members, rows)
+    offsets.check(state)
 
 
 # ---------------------------------------------------------------------- growth
@@ -173,7 +177,7 @@ def check(state: LogisticState, members: Members) -> None:
 def add_class(state: LogisticState, before: Members, after: Members, row: Array) -> LogisticState:
     """The state with one more slot, for a class that appears in this encoded row, (1, d).
 
-    `before` and `after` are the members for the old and for the new number of classes.
+    `before` and `after` are the members for the old and for the new number of classes. With three, offsets end.
     """
     kept, n_columns = _kept(state, before, after), state.moments.shape[1]
     kept = expanded.resized(kept, before, after, (n_columns, n_columns), _members_kept(before, after))
@@ -183,18 +187,20 @@ def add_class(state: LogisticState, before: Members, after: Members, row: Array)
     return _with_expanded_class(_with_class(forest.with_class(kept), after, x[:, 0]), kept, read)
 
 
-def add_columns(state: LogisticState, before: Members, after: Members, n_columns: int, seen: Array) -> LogisticState:
-    """The state for `n_columns` encoded columns.
+def add_columns(
+    state: LogisticState, before: Members, after: Members, n_columns: int, seen: Array, n_coded: int = 0
+) -> LogisticState:
+    """The state for `n_columns` encoded columns and `n_coded` coded input columns.
 
     `seen` has one entry per new column: the number of rows so far in which it had a value, which was 0.
     """
     if state.tally[ROWS] == 0.0:
-        return start(n_columns, _has_intercept(state), state.slots.size, after)._replace(slots=state.slots)
-    if not seen.size:
+        return start(n_columns, _has_intercept(state), state.slots.size, after, n_coded)._replace(slots=state.slots)
+    if not seen.size and n_coded == state.offsets.shape[1]:
         return state
     kept, columns = _kept(state, before, after), (state.moments.shape[1], n_columns)
     kept = expanded.resized(kept, before, after, columns, _members_kept(before, after))
-    return _with_columns(kept, after, seen)
+    return _with_columns(kept, after, seen, n_coded)
 
 
 def _has_intercept(state: LogisticState) -> bool:
@@ -257,6 +263,7 @@ def _with_class(state: LogisticState, members: Members, x: Array) -> LogisticSta
         ),
         counts=np.append(state.counts, 0.0),
         slots=np.append(state.slots, -1.0),
+        **offsets.start(state.offsets.shape[1], d, K + 1),
     )
 
 
@@ -296,7 +303,7 @@ def _seen_once(weights: Array, x: Array, rows: float, intercept: bool) -> Array:
     return np.concatenate([weights, new], axis=1)
 
 
-def _with_columns(state: LogisticState, members: Members, seen: Array) -> LogisticState:
+def _with_columns(state: LogisticState, members: Members, seen: Array, n_coded: int) -> LogisticState:
     """The state as it would be if the new columns had been there from the start, with 0 in every row that had a value.
 
     A category has had a value in every row so far, and a late column of numbers in none.
@@ -319,4 +326,7 @@ def _with_columns(state: LogisticState, members: Members, seen: Array) -> Logist
     weights, tables = fresh.weights, fresh.tables
     weights[:, :, old] = state.weights
     tables[:, :, :, old] = state.tables
-    return state._replace(moments=moments, P=fresh.P, w=fresh.w, matrices=matrices, weights=weights, tables=tables)
+    own = offsets.widened(state, n_coded, d + more, old)
+    return state._replace(
+        moments=moments, P=fresh.P, w=fresh.w, matrices=matrices, weights=weights, tables=tables, **own
+    )
