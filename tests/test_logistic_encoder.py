@@ -119,7 +119,7 @@ def test_a_schema_through_a_file() -> None:
     encoder = encoder_of(SHOP, "abc")
     assert encoder.from_file(**SHOP.to_file()) == encoder
     coded = SHOP.with_code(1)
-    assert coded.offset_places.tolist() == [5, 6, 7] and coded.told_by_offsets.tolist() == [1, 4, 5, 6, 7]
+    assert coded.offset_places.tolist() == [5, 6, 7] and coded.singly.tolist() == [1, 4]
     assert Schema.from_file(**coded.to_file()) == coded
     with pytest.raises(ValueError, match="max_categories"):
         encoder_of(SHOP, "abc", max_categories=1).from_file(**SHOP.to_file())

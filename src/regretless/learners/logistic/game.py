@@ -21,7 +21,7 @@ from regretless.learners.logistic.linear import forecast_block
 from regretless.learners.logistic.members import RANGED, Constants
 from regretless.learners.logistic.mixing import MixtureState, blend, mix
 from regretless.learners.logistic.newton import Step
-from regretless.learners.logistic.scaling import COUNT, MEAN, rescale
+from regretless.learners.logistic.scaling import COUNT, MEAN, blank, rescale
 from regretless.learners.logistic.state import LogisticState
 from regretless.learners.second_order.surrogate import SurrogateState
 
@@ -39,7 +39,7 @@ class Told(NamedTuple):
 
     X: Array
     rows: Array  # standardised
-    ranged: Array  # columns with two values divided by their range
+    ranged: Array  # the second version: see scaling.py
     counts: Array  # of the values learned before, per column
     Y: Array
     weight: Array
@@ -81,6 +81,7 @@ def run(
             weight[start:stop],
         )
         rescale(s.moments, told.X, told.weight, told.rows, told.ranged)
+        blank(told.ranged, c.blind)
         for i in range(linear_members(c)):
             play_linear(s, c, i, told, logits[i, : stop - start])
         expanded_run(s, c, Given(told.X, told.rows, told.counts), told.Y, told.weight, logits)
@@ -170,6 +171,7 @@ def forecast(state: tuple[Any, ...], X: Array, constants: tuple[Any, ...], out: 
         stop = min(n, start + m)
         rows, ranged = Z[: stop - start], by_range[: stop - start]
         rescale(s.moments, X[start:stop], nothing, rows, ranged)
+        blank(ranged, c.blind)
         for i in range(M):
             own = SurrogateState(s.P[i], s.w[i], s.tallies[i])
             certified_forecast(own, rows, Reach(0.0, 0.0, c.helmert), logits[i, : stop - start])

@@ -149,7 +149,7 @@ class GrowingClassifier(OnlineClassifier):
             self.state_, self._constants = meet_class(self.state_, self._encoder.index, row, s.tracks, s.fit_intercept)
             return
         before, schema = self._constants, self._encoder.schema
-        after = self._settings.constants(schema.width, self.state_.slots.size + 1, schema.numbers)
+        after = self._settings.constants(schema.width, self.state_.slots.size + 1, schema.numbers, schema.singly)
         row = offsets.filled(self.state_, row, schema) if schema.coded else row
         self.state_ = state.add_class(self.state_, before.members, after.members, row)
         self._constants = after
@@ -160,7 +160,8 @@ class GrowingClassifier(OnlineClassifier):
         if (schema.kinds, schema.levels, schema.coded) == (old.kinds, old.levels, old.coded):  # one more rare category
             self._encoder = self._encoder.with_schema(schema)
             return
-        before, after = self._constants, self._settings.constants(schema.width, self.state_.slots.size, schema.numbers)
+        before, K = self._constants, self.state_.slots.size
+        after = self._settings.constants(schema.width, K, schema.numbers, schema.singly)
         seen = schema.rows_seen(old, float(self.state_.tally[ROWS]))
         coded = len(schema.coded)
         self.state_ = state.add_columns(self.state_, before.members, after.members, schema.width, seen, coded)

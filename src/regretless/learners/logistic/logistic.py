@@ -214,7 +214,8 @@ class OnlineLogisticRegression(GrowingClassifier):
     def _prepare(self, n_features: int, n_classes: int) -> Constants | SparseConstants:
         if self._is_sparse:
             return sparse_members.constants(n_classes, self._settings.fit_intercept, self._settings.tracks)
-        return self._settings.constants(self._encoder.width, n_classes, self._encoder.schema.numbers)
+        schema = self._encoder.schema
+        return self._settings.constants(schema.width, n_classes, schema.numbers, schema.singly)
 
     @property
     def _is_sparse(self) -> bool:

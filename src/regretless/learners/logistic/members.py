@@ -149,6 +149,7 @@ class Constants(NamedTuple):
     numbers: NDArray[np.int64]
     stacks: bool
     helmert: Array  # FOLKLORE's basis of logits; (0, 0) where it is not needed
+    blind: NDArray[np.int64]  # the columns that the second version of the row lacks: see `Schema.singly`
     shares: bool  # whether the mixture tracks change
 
     @property

@@ -14,6 +14,9 @@ of the variances v of the row's offsets,
 There is one such model for each of `VARIANCES`, and each has a table column, with the sum of the row's offsets. Members
 read these as they read any other column. Like a mean, they are functions of earlier rows, here with their labels.
 
+Members on the second version of the row read them instead of the columns of single categories of coded columns, others
+read both: many categories with small effects are learned better from offsets alone, few with large ones from both.
+
 There are offsets for two classes. With more, their table columns count as missing.
 """
 
@@ -98,7 +101,7 @@ def play(state: LogisticState, given: Array, Y: Array, weight: Array, schema: Sc
     X, slots = _parted(given, schema)
     if state.offsets.size:
         others, rows = X.copy(), np.empty((len(X), state.tables.shape[3]))
-        others[:, schema.told_by_offsets] = np.nan
+        others[:, schema.singly] = np.nan
         rescale(state.moments.copy(), others, weight, rows, np.empty_like(rows))
         for i, place in enumerate(schema.offset_places):
             run(state.offsets[i], state.offset_weights[i], rows, slots, Y, weight, X[:, place])

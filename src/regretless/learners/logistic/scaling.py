@@ -13,12 +13,16 @@ Multiplying a column by a number, or adding one to it, changes nothing but the r
 A rare value of a column of zeros and ones is many deviations from the mean: standardised, it moves a forecast as far as
 an outlier does. So there is a second version of the row, in which a column that has had two values so far, x included,
 is divided by half of their distance instead, :math:`z = 2(x - \bar x)/(b - a)`. It is the same where both are as
-frequent. The other columns are the same in both versions.
+frequent. Columns of single categories that also have offsets (offsets.py) are 0 in it. The other columns are the same
+in both versions.
 """
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
+from numpy.typing import NDArray
 
 from regretless.core.deviations import joined, standardised
 from regretless.core.jit import kernel
@@ -30,6 +34,14 @@ FARTHEST = 4.0  # standard deviations; on heavy-tailed columns clipping forecast
 # smaller and the larger of the first two values that differ, and whether there was a third.
 COUNT, MEAN, SQUARE, LOW, HIGH, MORE = range(6)
 MOMENTS = 6
+
+
+@kernel
+def blank(ranged: Array, blind: NDArray[np.int64]) -> None:
+    """Set the columns that the second version of the rows lacks to 0."""
+    for t in range(ranged.shape[0]):
+        for i in range(blind.size):
+            ranged[t, blind[i]] = 0.0
 
 
 @kernel

@@ -195,11 +195,9 @@ class Schema:
         return self._where(lambda level: level.what == OFFSET)
 
     @cached_property
-    def told_by_offsets(self) -> np.ndarray:
-        """The table columns of the offsets, and of the categories of coded columns."""
-        return self._where(
-            lambda level: level.what == OFFSET or (level.what == CATEGORY and level.column in self.coded)
-        )
+    def singly(self) -> np.ndarray:
+        """The table columns of single categories of coded columns."""
+        return self._where(lambda level: level.what == CATEGORY and level.column in self.coded)
 
     def _where(self, test: Callable[[Level], bool]) -> np.ndarray:
         first = self.width - len(self.levels)

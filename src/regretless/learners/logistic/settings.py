@@ -7,10 +7,11 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regretless.core import validate
 from regretless.learners.logistic.effort import EFFORTS, expansion
-from regretless.learners.logistic.members import Constants, Members, choose
+from regretless.learners.logistic.members import NO_COLUMNS, Constants, Members, choose
 from regretless.learners.logistic.sparse_sketch import MOST_DIRECTIONS
 from regretless.learners.logistic.state import require_memory
 from regretless.learners.second_order.surrogate import helmert
@@ -77,11 +78,17 @@ class Settings:
         expanded = expansion(self.effort, n_columns, len(places), n_classes, intercept)
         return choose(n_columns + intercept, n_classes, self.radii, self.tracks, intercept, expanded, places)
 
-    def constants(self, n_columns: int, n_classes: int, numbers: Any = None) -> Constants:
-        """What the kernels read, for so many columns and classes; an error if the state would not fit into memory."""
+    def constants(
+        self, n_columns: int, n_classes: int, numbers: Any = None, singly: NDArray[np.int64] = NO_COLUMNS
+    ) -> Constants:
+        """What the kernels read, for so many columns and classes; an error if the state would not fit into memory.
+
+        `singly` are the columns of single categories of coded columns, which have offsets with two classes.
+        """
         members = self.members(n_columns, n_classes, numbers)
         require_memory(n_columns, self.fit_intercept, n_classes, members)
-        return Constants(*members, helmert(n_classes) if len(members.radii) else np.empty((0, 0)), self.tracks)
+        basis = helmert(n_classes) if len(members.radii) else np.empty((0, 0))
+        return Constants(*members, basis, singly if n_classes == 2 else NO_COLUMNS, self.tracks)
 
 
 def check_sketch(sketch: Any, sparse: Any) -> None:

@@ -17,7 +17,7 @@ from regretless.learners.logistic import effort, expanded, forest, game
 from regretless.learners.logistic.expanded import Given, forest_place
 from regretless.learners.logistic.game import Told, finish, known, play_linear, rows_at_once
 from regretless.learners.logistic.members import Constants
-from regretless.learners.logistic.scaling import COUNT, rescale
+from regretless.learners.logistic.scaling import COUNT, blank, rescale
 from regretless.learners.logistic.state import LogisticState
 
 EXPANDED = -1  # all members on expanded rows, which take turns in one block of memory
@@ -71,6 +71,7 @@ def run(
         r = some.stop - start
         told = Told(X[some], Z[:r], by_range[:r], state.moments[COUNT].copy(), Y[some], weight[some])
         rescale(state.moments, told.X, told.weight, told.rows, told.ranged)
+        blank(told.ranged, constants.blind)
 
         def play_part(i: int, told: Told = told, r: int = r, play_forest: Callable[[], int] = play_forest) -> None:
             if i == FOREST:
