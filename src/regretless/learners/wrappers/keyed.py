@@ -18,12 +18,12 @@ from regretless.core import state_checks, validate
 from regretless.core.errors import NoCertificate
 from regretless.core.inputs import UNLEARNED
 from regretless.core.interrupts import stretches, uninterrupted
-from regretless.core.learner import OnlineLearner
+from regretless.core.learner import ONE, OnlineLearner
 from regretless.core.merging import beginning
 from regretless.core.stored import Stored
 from regretless.core.tally import LOSS, ROWS
-from regretless.core.turns import learns
-from regretless.core.types import Array
+from regretless.core.turns import learns, turn_of
+from regretless.core.types import FLOAT, Array
 from regretless.learners.wrappers import routing
 from regretless.learners.wrappers.keys import (
     TEXT,
@@ -224,13 +224,17 @@ class KeyedLearner(Stored):
         with self._untouched_on_error():
             begun = hasattr(self, "state_")
             learner = self.learner_ if begun else self._unlearned()
-            X, Y, weight = learner._take_in(X, y, classes, sample_weight)
+            if begun and classes is None and sample_weight is None and _is_plain_row(X, y, learner):
+                learner._check_rows(X, ONE)
+                Y, weight = learner._target(y[0], None), ONE
+            else:
+                X, Y, weight = learner._take_in(X, y, classes, sample_weight)
             given = as_keys(keys, len(Y))
             if not begun:
                 self._begin_from(learner)
             numbers = self._add(given)
         out: Array = learner._new_forecasts(len(Y))
-        compiled = routing.is_compiled(learner, X)
+        compiled = self._room().stack.router(X) is not None
         if compiled and len(Y) <= routing.FEW:
             self._learn_stretch(numbers, X, Y, weight, out)
             return out
@@ -249,7 +253,7 @@ class KeyedLearner(Stored):
         if self.pooled:
             stack.run_pool(groups, last_rows[groups.numbers] == 0, X, Y, weight)
         stack.run(groups, X, Y, weight, out)
-        last_rows[groups.numbers] = groups.last_rows() + (self._n_rows + 1)  # the last one of a key counts
+        last_rows[groups.numbers] = groups.last_rows() + self._n_rows  # the last one of a key counts
         self._n_rows += len(Y)
 
     def _find(self, keys: Keys) -> NDArray[np.int64]:
@@ -306,7 +310,7 @@ class KeyedLearner(Stored):
         grown = [array[:more] for array in arrays]
         for array, start in zip(grown, (new, 0, *self.learner_.state_), strict=True):
             array[n:] = start
-        self._set_state(*grown)
+        self.state_ = type(self.state_)(*grown)
         if arrays is room.arrays:
             room.state = self.state_
         else:
@@ -346,7 +350,9 @@ class KeyedLearner(Stored):
         self._require_begun()
         _require_dense(X)
         numbers = self._find(as_keys(keys, len(X)))
-        stack, one = self._room().stack, copy.copy(self.learner_)
+        stack, one = self._room().stack, object.__new__(type(self.learner_))  # `copy` takes longer than all the rest
+        one.__dict__.update(self.learner_.__dict__)
+        one._turn = turn_of(self)
         one._forecast = lambda X, out: stack.forecast(numbers, X, out)
         return one
 
@@ -497,6 +503,18 @@ def _longer(array: NDArray[Any], n: int, most: int) -> NDArray[Any]:
 def _plain(key: Any) -> Any:
     """A key as a Python object, for messages."""
     return key.item() if isinstance(key, np.generic) else key
+
+
+def _is_plain_row(X: Any, y: Any, learner: Any) -> bool:
+    """Whether this is a block of one row in the form of the kernels, which needs fewer checks than others."""
+    return (
+        type(X) is np.ndarray
+        and X.shape == (1, learner.n_features_in_)
+        and X.dtype is FLOAT
+        and X.flags.carray
+        and "feature_names_in_" not in learner.__dict__
+        and (len(y) == 1 if type(y) is list else type(y) is np.ndarray and y.shape == (1,))
+    )
 
 
 def _require_dense(X: Any) -> None:

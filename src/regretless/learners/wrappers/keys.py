@@ -21,10 +21,13 @@ OF_KIND: dict[type, str] = {str: TEXT, int: WHOLE}
 ARROW_TEXT = ("string", "large_string", "string_view")
 TOGETHER = 64  # keys whose places in memory are fetched at once
 ONE = np.ones(1)
+INTEGER = np.dtype(np.int64)
 
 
 def as_keys(keys: Any, n_rows: int | None = None) -> Keys:
     """The keys of some rows. Refuses missing keys, other types, and mixtures of both kinds."""
+    if type(keys) is np.ndarray and keys.dtype is INTEGER and keys.shape == (n_rows,):
+        return keys  # the usual case, without checks that take longer than learning a row
     if isinstance(keys, str | bytes) or not hasattr(keys, "__len__"):
         raise ValueError(f"keys={keys!r}: pass a list or a column of keys, one per row.")
     given = _read(keys)
@@ -35,7 +38,9 @@ def as_keys(keys: Any, n_rows: int | None = None) -> Keys:
 
 def _read(keys: Any) -> Keys | list[Any]:
     """The keys, or what the column has in their place, as Python objects."""
-    if isinstance(keys, list | tuple):
+    if isinstance(keys, list):
+        return keys
+    if isinstance(keys, tuple):
         return list(keys)
     column: Any = getattr(keys, "array", None)
     if "Arrow" in type(column).__name__:  # pandas
@@ -50,8 +55,8 @@ def _read(keys: Any) -> Keys | list[Any]:
         return list(array.tolist())  # with None for masked keys
     if array.dtype.kind == "i":
         return array.astype(np.int64)
-    if array.dtype.kind == "U" and (texts := Texts.of_lines(_lines_of(array))) is not None:
-        return texts
+    if array.dtype.kind == "U":
+        return Texts.of_lines(_lines_of(array))
     return list(array.tolist())
 
 
@@ -172,8 +177,8 @@ def from_array(stored: NDArray[Any]) -> Keys:
     if stored.ndim == 1:
         return stored
     texts = Texts.of_lines(np.ascontiguousarray(stored))
-    if texts is None or texts.nul >= 0:
-        raise ValueError("keys are not characters")
+    if texts.nul >= 0:
+        raise ValueError(f"keys are not characters: that of line {texts.nul} contains NUL.")
     return texts
 
 

@@ -56,9 +56,8 @@ class Groups(NamedTuple):
         return self.order[self.bounds[:-1]] if self.order.size else self.bounds[:-1]
 
     def last_rows(self) -> NDArray[np.int64]:
-        """The last row of each group; none is empty."""
-        lasts = self.bounds[1:] - 1
-        return self.order[lasts] if self.order.size else lasts
+        """The last row of each group, counted from 1; none is empty."""
+        return self.order[self.bounds[1:] - 1] + 1 if self.order.size else self.bounds[1:]
 
 
 NONE = np.empty(0, dtype=np.int64)
@@ -132,20 +131,27 @@ class Stack:
         self._router: Router | None = None
         self._of_pool: tuple[Any, Router] | None = None
 
+    def router(self, X: Any) -> Router | None:
+        """The compiled loop for such rows, if there is one."""
+        if type(X) is not np.ndarray:
+            return None
+        if self._router is None or self._router.constants is not self.learner._constants:
+            self._router = Router(self.learner, self.states, self.states) if is_compiled(self.learner) else None
+        return self._router
+
     def run(self, groups: Groups, X: Any, Y: Array, weight: Array, out: Array) -> None:
         """Play the rows of each group with its learner."""
-        threads = _threads(len(Y), groups)
-        if not is_compiled(self.learner, X):
-            _in_threads(lambda part: self._play(groups, part, X, Y, weight, out), groups, threads)
+        threads, router = _threads(len(Y), groups), self.router(X)
+        if router is not None and threads == 1:
+            router.route(router.table.address, *groups, 0, len(groups.numbers), X, Y, weight, out, NONE)
             return
-        if self._router is None or self._router.constants is not self.learner._constants:
-            self._router = Router(self.learner, self.states, self.states)
-        one = self._router
 
         def play(part: slice) -> None:
+            if router is None:
+                self._play(groups, part, X, Y, weight, out)
+                return
             # GAF's kernels write into their constants, so that each thread needs its own
-            own = threads > 1 and isinstance(self.learner, GAF)
-            mine = Router(self.learner, self.states, self.states) if own else one
+            mine = Router(self.learner, self.states, self.states) if isinstance(self.learner, GAF) else router
             mine.route(mine.table.address, *groups, part.start, part.stop, X, Y, weight, out, NONE)
 
         _in_threads(play, groups, threads)
@@ -169,7 +175,7 @@ class Stack:
         starting = np.concatenate([[-1], started[turn]])
         bounds = np.concatenate([[0], rows[turn], [len(Y)]])
         out = pool._new_forecasts(len(Y))
-        if is_compiled(pool, X):
+        if self.router(X) is not None:
             router = self._router_of_pool()
             numbers = np.zeros_like(starting)
             router.route(router.table.address, NONE, numbers, bounds, 0, len(numbers), X, Y, weight, out, starting)
@@ -196,7 +202,7 @@ class Stack:
     def forecast(self, numbers: NDArray[np.int64], X: Array, out: Array) -> None:
         """The forecast of every row by the learner of its number, or by `learner` itself if it is -1."""
         learner = self.learner
-        if is_compiled(learner, X):
+        if self.router(X) is not None:
             forecast_each(self.states, learner.state_, numbers, X, own_constants(learner), out)
             return
         groups, one = groups_of(numbers, len(self.states[0])), copy.copy(learner)
@@ -214,10 +220,10 @@ def _rows_of(groups: Groups, g: int) -> Any:
     return groups.order[part] if groups.order.size else part
 
 
-def is_compiled(learner: Any, X: Any) -> bool:
+def is_compiled(learner: Any) -> bool:
     """Whether the loop over learners is compiled: small states, and constants that are numbers."""
     constants = learner._constants
-    if type(constants) not in RUNS or type(X) is not np.ndarray or learner.least_rows > 1:
+    if type(constants) not in RUNS or learner.least_rows > 1:
         return False
     return not isinstance(constants, ogd.OGDConstants) or (
         isinstance(constants.loss, int) and isinstance(constants.number, float)

@@ -12,10 +12,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core.jit import kernel
+from regretless.core.jit import kernel, merged_kernel
 from regretless.core.mapped import in_memory
 from regretless.core.prefetch import prefetch
-from regretless.learners.logistic.hashing import EMPTY, FIRST, HALF, Buckets, Ids
+from regretless.learners.logistic.hashing import EMPTY, HALF, Buckets, Ids, scramble
 
 Characters = NDArray[np.uint32]
 
@@ -23,6 +23,7 @@ CHARACTER = np.dtype("<u4")
 LARGEST = 0x10FFFF  # of a character
 TOGETHER = 64  # texts whose places in memory are fetched at once
 NONE = -1
+FACTORS = np.random.default_rng(0).integers(0, HALF, 128) | 1  # of the hash, one per character
 
 
 class Texts:
@@ -40,8 +41,7 @@ class Texts:
         return len(self.ends)
 
     def __getitem__(self, i: int) -> str:
-        chars = self.chars[self.starts[i] : self.ends[i]]
-        return chars.astype(CHARACTER).tobytes().decode("utf-32-le", "surrogatepass")
+        return self.chars[self.starts[i] : self.ends[i]].tobytes().decode("utf-32-le", "surrogatepass")
 
     @classmethod
     def of(cls, texts: list[str]) -> Self:
@@ -49,18 +49,25 @@ class Texts:
         chars, starts, ends = _characters("\0".join(texts)), *np.empty((2, len(texts)), dtype=np.int64)
         if not texts or split(chars, starts, ends):
             return cls(chars, starts, ends)
-        bounds = np.cumsum([0, *map(len, texts)])
-        nul = next(i for i, text in enumerate(texts) if "\0" in text)
-        return cls(_characters("".join(texts)), bounds[:-1], bounds[1:], nul)
+        return cls._within(_characters("".join(texts)), np.cumsum([0, *map(len, texts)]))
 
     @classmethod
-    def of_lines(cls, lines: NDArray[np.uint32]) -> Self | None:
-        """Of lines of characters with zeros after the end; None if there are other numbers than characters."""
-        chars, (n, width) = read_only(lines.reshape(-1)), lines.shape
-        starts = width * np.arange(n)
-        ends = np.empty(n, dtype=np.int64)
-        nul, valid = trim(chars, starts, width, ends)
-        return cls(chars, starts, ends, nul) if valid else None
+    def _within(cls, chars: Characters, bounds: Ids) -> Self:
+        """Of the characters of all texts, and where each begins and ends."""
+        nuls = np.flatnonzero(chars == 0)[:1]
+        nul = int(np.searchsorted(bounds, nuls[0], side="right")) - 1 if nuls.size else NONE
+        return cls(chars, bounds[:-1], bounds[1:], nul)
+
+    @classmethod
+    def of_lines(cls, lines: NDArray[np.uint32]) -> Self:
+        """Of lines of characters with zeros after the end. Raises ValueError if there are other numbers."""
+        n, width = lines.shape
+        chars, starts = lines.reshape(-1), width * np.arange(n)
+        chars.flags.writeable = False  # as those of `_characters`: kernels are compiled for one of both
+        if chars.size and chars.max() > LARGEST:
+            raise ValueError(f"keys are not characters: {chars.max():#x} is none.")
+        ends = starts + width
+        return cls(chars, starts, ends, trim(chars, starts, ends))
 
     @classmethod
     def of_arrow(cls, column: Any) -> Self:
@@ -74,66 +81,49 @@ class Texts:
         text = letters.tobytes().decode("utf-8")
         if len(text) < len(letters):  # some characters have several bytes, and all but the first are 10xxxxxx
             bounds = np.append(0, np.cumsum((letters & 0xC0) != 0x80))[bounds]
-        chars = _characters(text)
-        nuls = np.flatnonzero(chars == 0)[:1]
-        nul = int(np.searchsorted(bounds, nuls[0], side="right")) - 1 if len(nuls) else NONE
-        return cls(chars, bounds[:-1], bounds[1:], nul)
+        return cls._within(_characters(text), bounds)
 
 
 def _characters(text: str) -> Characters:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=CHARACTER)
 
 
-def read_only(array: Characters) -> Characters:
-    """The same array, read-only, as that of `_characters` is: kernels are compiled for one of both."""
-    array.flags.writeable = False
-    return array
-
-
 @kernel
 def split(chars: Characters, starts: Ids, ends: Ids) -> bool:
     """Write where texts that NULs separate start and end; False if there are more NULs than that."""
-    n = 0
-    starts[0] = 0
+    n, start = 0, 0
     for i in range(chars.size):
         if chars[i] == 0:
             if n == ends.size - 1:
                 return False
-            ends[n] = i
-            n += 1
-            starts[n] = i + 1
-    ends[n] = chars.size
+            starts[n], ends[n] = start, i
+            n, start = n + 1, i + 1
+    starts[n], ends[n] = start, chars.size
     return True
 
 
 @kernel
-def trim(chars: Characters, starts: Ids, width: int, ends: Ids) -> tuple[int, bool]:
-    """Write where texts of up to `width` characters end, that have zeros after the end.
-
-    Returns the first text with a NUL inside, or -1, and whether all are characters.
-    """
+def trim(chars: Characters, starts: Ids, ends: Ids) -> int:
+    """Move the ends of texts before their last zeros. Returns the first text with a zero inside, or -1."""
     nul = -1
-    for i in range(starts.size):
-        end = starts[i] + width
+    for i in range(ends.size):
+        end = ends[i]
         while end > starts[i] and chars[end - 1] == 0:
             end -= 1
-        for j in range(starts[i], end):
-            if chars[j] > LARGEST:
-                return nul, False
-            if chars[j] == 0 and nul < 0:
-                nul = i
         ends[i] = end
-    return nul, True
+        for c in chars[starts[i] : end]:
+            if c == 0 and nul < 0:
+                nul = i
+    return nul
 
 
-@kernel
-def hash_of(chars: Characters, first: int, last: int) -> int:
-    """A number below 2^31 that depends on all characters; products have less than 63 bits."""
-    found: Any = 0
-    for i in range(first, last):
-        product = (found ^ np.int64(chars[i])) * FIRST
-        found = (product ^ (product >> 31)) & HALF
-    return found
+@merged_kernel
+def hash_of(text: Characters) -> int:
+    """A number below 2^62 from the first characters, as many as there are factors."""
+    total: Any = 0
+    for i in range(min(text.size, FACTORS.size)):
+        total += np.int64(text[i]) * FACTORS[i]  # no product waits for another; their sum is below 2^59
+    return scramble(total)
 
 
 @kernel
@@ -142,20 +132,19 @@ def is_held(lines: Characters, number: int, chars: Characters, first: int, last:
     size = last - first
     if size > lines.shape[1] or (size < lines.shape[1] and lines[number, size] != 0):
         return False
+    if size > 0 and chars[last - 1] == 0:  # NUL, which ends a line
+        return False
     for j in range(size):
-        if chars[first + j] != lines[number, j] or chars[first + j] == 0:
+        if chars[first + j] != lines[number, j]:
             return False
     return True
 
 
 @kernel
-def fill(buckets: Buckets, lines: Characters, n: int) -> None:
-    """Enter n different texts into empty buckets."""
-    for number in range(n):
-        size = lines.shape[1]
-        while size > 0 and lines[number, size - 1] == 0:
-            size -= 1
-        at = hash_of(lines[number], 0, size) & (buckets.size - 1)
+def fill(buckets: Buckets, lines: Characters) -> None:
+    """Enter different texts into empty buckets. (Zeros after the end do not change a hash.)"""
+    for number in range(lines.shape[0]):
+        at = hash_of(lines[number]) & (buckets.size - 1)
         while buckets[at] != EMPTY:
             at = (at + 1) & (buckets.size - 1)
         buckets[at] = number
@@ -177,17 +166,18 @@ def number_texts(
 
     New texts are added, or get -1. It stops early where there is no room for one, and may be called again.
     """
+    mask = buckets.size - 1
     for begin in range(first, ends.size, TOGETHER):
         stop = min(begin + TOGETHER, ends.size)
         for i in range(begin, stop):
-            numbers[i] = hash_of(chars, starts[i], ends[i]) & (buckets.size - 1)
+            numbers[i] = hash_of(chars[starts[i] : ends[i]]) & mask
             prefetch(buckets, numbers[i])
         for i in range(begin, stop):
             prefetch(lines, max(buckets[numbers[i]], 0))
         for i in range(begin, stop):
             at = numbers[i]
             while buckets[at] != EMPTY and not is_held(lines, buckets[at], chars, starts[i], ends[i]):
-                at = (at + 1) & (buckets.size - 1)
+                at = (at + 1) & mask
             if buckets[at] == EMPTY and adds:
                 size = ends[i] - starts[i]
                 if n == lines.shape[0] or size > lines.shape[1] or 2 * n >= buckets.size:
@@ -210,7 +200,7 @@ class TextIndex:
 
     def _fill(self) -> None:
         buckets = np.full(1 << (4 * max(self.n, 64)).bit_length(), EMPTY, dtype=np.int32)
-        fill(buckets, self.lines, self.n)
+        fill(buckets, self.lines[: self.n])
         self.buckets = buckets
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -226,10 +216,11 @@ class TextIndex:
 
     def _numbers(self, texts: Texts, adds: bool) -> Ids:
         numbers, done = np.empty(len(texts), dtype=np.int64), 0
+        given = texts.chars, texts.starts, texts.ends, numbers
         while True:
-            self.n, done = number_texts(
-                self.buckets, self.lines, self.n, texts.chars, texts.starts, texts.ends, numbers, done, adds
-            )
+            n, done = number_texts(self.buckets, self.lines, self.n, *given, done, adds)
+            if adds:  # not otherwise: several threads may look texts up
+                self.n = n
             if done == len(texts):
                 return numbers
             self._make_room(int(texts.ends[done] - texts.starts[done]))
