@@ -28,6 +28,7 @@ from regretless import (
     VovkAzouryWarmuth,
     merge,
 )
+from regretless.learners.wrappers import keyed as keyed_module
 from regretless.learners.wrappers import routing
 
 LEARNERS = [
@@ -120,6 +121,31 @@ def test_threads_and_divisions_change_nothing(monkeypatch):
     assert np.array_equal(KeyedLearner(AIOLI()).predict_then_learn(keys, X, y), whole)
     monkeypatch.setattr(routing, "MOST_PER_ROW", 0)  # by sorting
     assert np.array_equal(KeyedLearner(AIOLI()).predict_then_learn(keys, X, y), whole)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_keys_start_even_if_their_rows_are_not_reached(pooled, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y, keys = rng.normal(size=(600, 4)), rng.integers(0, 2, 600), np.arange(600) // 2
+    keyed = KeyedLearner(AIOLI(), pooled=pooled).learn(keys[:100], X[:100], y[:100], classes=[0, 1])
+    start = copy.deepcopy(keyed.learner_)
+    monkeypatch.setattr(keyed_module, "AT_ONCE", 1)
+    play = KeyedLearner._learn_stretch
+
+    def stop_at_the_second(self, *rows):
+        if self._n_rows > 100:
+            raise KeyboardInterrupt
+        play(self, *rows)
+
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(KeyedLearner, "_learn_stretch", stop_at_the_second)
+        keyed.learn(keys[100:], X[100:], y[100:])
+    assert keyed.last_rows_.max() == 356 and keyed.keys_ == list(range(300))
+    for key in range(178, 300):
+        assert all(np.array_equal(a, b) for a, b in zip(keyed.learner_of(key).state_, start.state_, strict=True))
+    assert KeyedLearner.from_bytes(keyed.to_bytes()).keys_ == keyed.keys_
+    keyed.learn(keys[356:], X[356:], y[356:])
+    assert keyed.to_bytes() == KeyedLearner(AIOLI(), pooled=pooled).learn(keys, X, y).to_bytes()
 
 
 def test_wide_states_agree_up_to_rounding():
