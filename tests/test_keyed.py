@@ -28,6 +28,7 @@ from regretless import (
     VovkAzouryWarmuth,
     merge,
 )
+from regretless.learners.wrappers import keyed as keyed_module
 from regretless.learners.wrappers import routing
 
 LEARNERS = [
@@ -105,8 +106,7 @@ def test_equals_a_dictionary_of_learners_to_the_bit(learner, n_classes, pooled, 
 
 
 def test_the_compiled_loop_is_used_where_it_is_claimed():
-    X = np.zeros((3, 4))
-    compiled = {repr(learner) for learner, k in LEARNERS if routing.is_compiled(clone(learner)._begin_like(Dictionary(learner, False, 4, k).pool, getattr(Dictionary(learner, False, 4, k).pool, "_labels", None)), X)}  # fmt: skip # noqa: E501
+    compiled = {repr(learner) for learner, k in LEARNERS if routing.is_compiled(Dictionary(learner, False, 4, k).pool)}
     assert compiled == {repr(learner) for learner, _ in LEARNERS} - {
         "AIOLI(solver='descent', steps=5)",
         "ONS()",
@@ -123,11 +123,90 @@ def test_threads_and_divisions_change_nothing(monkeypatch):
     assert np.array_equal(KeyedLearner(AIOLI()).predict_then_learn(keys, X, y), whole)
 
 
+@pytest.mark.parametrize("pooled", [False, True])
+def test_keys_start_even_if_their_rows_are_not_reached(pooled, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y, keys = rng.normal(size=(600, 4)), rng.integers(0, 2, 600), np.arange(600) // 2
+    keyed = KeyedLearner(AIOLI(), pooled=pooled).learn(keys[:100], X[:100], y[:100], classes=[0, 1])
+    start = copy.deepcopy(keyed.learner_)
+    monkeypatch.setattr(keyed_module, "AT_ONCE", 1)
+    play = KeyedLearner._learn_stretch
+
+    def stop_at_the_second(self, *rows):
+        if self._n_rows > 100:
+            raise KeyboardInterrupt
+        play(self, *rows)
+
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(KeyedLearner, "_learn_stretch", stop_at_the_second)
+        keyed.learn(keys[100:], X[100:], y[100:])
+    assert keyed.last_rows_.max() == 356 and keyed.keys_ == list(range(300))
+    for key in range(178, 300):
+        assert all(np.array_equal(a, b) for a, b in zip(keyed.learner_of(key).state_, start.state_, strict=True))
+    assert KeyedLearner.from_bytes(keyed.to_bytes()).keys_ == keyed.keys_
+    keyed.learn(keys[356:], X[356:], y[356:])
+    assert keyed.to_bytes() == KeyedLearner(AIOLI(), pooled=pooled).learn(keys, X, y).to_bytes()
+
+
 def test_wide_states_agree_up_to_rounding():
     """From 224 numbers on a learner plays panels, and their divisions change the last digits."""
     keys, X, y = stream(300, 2, TEXT[:2], d=230)
     said = KeyedLearner(AIOLI()).predict_then_learn(keys, X, y)
     assert np.allclose(said, Dictionary(AIOLI(), False, 230, 2).predict_then_learn(keys, X, y), rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("keys", [TEXT, np.array(TEXT), WHOLE], ids=["text", "array", "integers"])
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize(("learner", "n_classes"), [(AIOLI(), 2), (VovkAzouryWarmuth(), 1)], ids=["AIOLI", "Vovk"])
+def test_rows_one_by_one_are_those_of_a_block(learner, n_classes, pooled, keys):
+    given, X, y = stream(120, n_classes, keys)
+    given = np.array(given) if isinstance(keys, np.ndarray) else given
+    whole = KeyedLearner(learner, pooled=pooled)
+    wanted = whole.predict_then_learn(given, X, y, **declared(n_classes))
+    one_by_one = KeyedLearner(learner, pooled=pooled).begin(4, **declared(n_classes))
+    for i, row in enumerate(wanted):
+        labels = [y[i].item()] if i % 2 else y[i : i + 1]
+        before = one_by_one.predict(given[i : i + 1], X[i : i + 1])
+        said = one_by_one.predict_then_learn(given[i : i + 1], X[i : i + 1], labels)
+        assert np.array_equal(said[0], row)
+        assert before[0] == (np.argmax(row) if n_classes > 1 else row)
+    assert one_by_one.to_bytes() == whole.to_bytes()
+
+
+def test_single_bad_rows_are_refused_before_anything_changes():
+    keyed = KeyedLearner(AIOLI(feature_bound=10.0)).learn(["p", "q"], np.eye(2), [0, 1])
+    named = KeyedLearner(AIOLI()).begin(["a", "b"], classes=[0, 1])
+    before, plain = keyed.to_bytes(), np.ones((1, 2))
+    for keys, X, y in (
+        (["new"], np.full((1, 2), np.nan), [0]),
+        (["new"], 100.0 * plain, [0]),
+        (["new"], plain, [7]),
+        (["new"], plain, np.array([np.nan])),
+        (["new"], plain, [0, 1]),
+        (["new"], np.ones((1, 3)), [0]),
+        ([None], plain, [0]),
+        ([], plain, [0]),
+        (np.array([3]), plain, [0]),
+    ):
+        with pytest.raises(ValueError, match=r"."):
+            keyed.learn(keys, X, y)
+        assert keyed.to_bytes() == before
+    with pytest.warns(UserWarning, match="feature names"):
+        named.learn(["new"], plain, [0])
+
+
+def test_a_copy_and_its_original_grow_apart():
+    keys, X, y = stream(40, 2, TEXT)
+    first = KeyedLearner(AIOLI()).learn(keys, X, y)
+    second = copy.deepcopy(first)
+    for i in range(20):
+        first.learn([f"first {i}"], X[i : i + 1], y[i : i + 1])
+        second.learn([f"second {i}"], X[i + 20 : i + 21], y[i + 20 : i + 21])
+    for i in range(20):
+        for keyed, name, row in ((first, "first", i), (second, "second", i + 20)):
+            alone = AIOLI().begin(4, classes=[0, 1]).partial_fit(X[row : row + 1], y[row : row + 1])
+            mine = keyed.learner_of(f"{name} {i}")
+            assert all(np.array_equal(a, b) for a, b in zip(mine.state_, alone.state_, strict=True))
 
 
 @pytest.mark.parametrize("keys", [TEXT, WHOLE], ids=["text", "integers"])

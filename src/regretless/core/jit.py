@@ -154,7 +154,7 @@ def named_kernel(function: Kernel, name: str) -> Kernel:
     function.__qualname__ = f"{function.__name__}_{name}"  # and of the file in the cache
     compiled: Any = njit(function, fastmath=FUSED, nogil=True, error_model="numpy")
     cache: Any = _NamedCache
-    if cache_folder() is not None:
+    if hasattr(compiled, "py_func") and cache_folder() is not None:
         compiled._cache = cache(function, name)
     return compiled
 

@@ -116,10 +116,9 @@ class RowCall:
             largest_square=kernels.largest * kernels.largest,
             largest_entry=kernels.largest_entry,
         )
-        listed = Listed(kernels.state, kernels.constants, work)
-        table = np.array([*_numbers(listed)], dtype=np.int64)
-        self.held, self.address = (listed, table), table.ctypes.data  # valid as long as the arrays exist
-        self.calls = compiled_calls(kernels.run, kernels.forecast, kernels.entries, type_of(listed))
+        self.held = Table(Listed(kernels.state, kernels.constants, work))
+        self.address = self.held.address
+        self.calls = compiled_calls(kernels.run, kernels.forecast, kernels.entries, self.held.kind)
 
     def is_of(self, attributes: dict[str, Any]) -> bool:
         """Whether the learner with these attributes still has the same state, constants and labels."""
@@ -148,6 +147,18 @@ def entries_of(x: Any, width: int) -> tuple[Any, Any, Any] | None:
 # ---------------------------------------------------------------------- the table
 
 
+class Table:
+    """Arrays and numbers in tuples, listed once for compiled calls. The address is valid as long as this object."""
+
+    __slots__ = ("address", "held", "kind")
+
+    def __init__(self, contents: tuple[Any, ...]) -> None:
+        self.kind = type_of(contents)
+        table = np.array([*_numbers(contents)], dtype=np.int64)
+        self.held = contents, table
+        self.address: Any = contents if numba_config.DISABLE_JIT else table.ctypes.data
+
+
 def _can_be_listed(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(_can_be_listed(part) for part in value)
@@ -170,8 +181,10 @@ def _numbers(value: Any) -> Iterator[int]:
         yield int(value)
 
 
-def _reader(kind: Any) -> Any:
+def reader(kind: Any) -> Any:
     """A function for compiled code: from the address of a table to its contents, which are of this Numba type."""
+    if numba_config.DISABLE_JIT:
+        return lambda contents: contents
 
     @intrinsic
     def opened(context: Any, address: Any) -> Any:
@@ -263,7 +276,7 @@ def _name(function: Any) -> str:
 @cache
 def compiled_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> Calls:
     """The calls for kernels and a table of this Numba type."""
-    opened = _reader(kind)
+    opened = reader(kind)
     name = hashlib.sha256(f"{_name(run)} {_name(forecast)} {kind}".encode()).hexdigest()[:16]
 
     def learn(address: int, x: Array, target: float) -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -44,6 +42,23 @@ class ByName:
     def announce(self) -> None:
         """Register under the name; a later object of the same name replaces this one."""
         ByName.announced[self.name] = self
+
+
+class _Untouched:
+    """What `Stored._untouched_on_error` returns. (A generator would take three times as long per call.)"""
+
+    __slots__ = ("attributes", "before")
+
+    def __init__(self, attributes: dict[str, Any]) -> None:
+        self.attributes, self.before = attributes, attributes.copy()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, error: Any, *details: Any) -> None:
+        if error is not None:
+            self.attributes.clear()
+            self.attributes.update(self.before)
 
 
 class Stored(TakesTurns, BaseEstimator, ABC):
@@ -98,16 +113,9 @@ class Stored(TakesTurns, BaseEstimator, ABC):
             raise ValueError(f"these bytes hold a {type(learner).__name__}, not a {cls.__name__}.")
         return learner
 
-    @contextmanager
-    def _untouched_on_error(self) -> Iterator[None]:
+    def _untouched_on_error(self) -> _Untouched:
         """Restore all attributes if an error is raised inside. (Arrays changed in place are not restored.)"""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        return _Untouched(self.__dict__)
 
     def _forget(self) -> None:
         """Delete everything learned; hyper-parameters stay."""

@@ -18,12 +18,12 @@ from regretless.core import state_checks, validate
 from regretless.core.errors import NoCertificate
 from regretless.core.inputs import UNLEARNED
 from regretless.core.interrupts import stretches, uninterrupted
-from regretless.core.learner import OnlineLearner
+from regretless.core.learner import ONE, OnlineLearner
 from regretless.core.merging import beginning
 from regretless.core.stored import Stored
 from regretless.core.tally import LOSS, ROWS
-from regretless.core.turns import learns
-from regretless.core.types import Array
+from regretless.core.turns import learns, turn_of
+from regretless.core.types import FLOAT, Array
 from regretless.learners.wrappers import routing
 from regretless.learners.wrappers.keys import (
     TEXT,
@@ -32,10 +32,11 @@ from regretless.learners.wrappers.keys import (
     Keys,
     KeyTable,
     as_keys,
-    from_array,
+    kind_of,
+    listed,
     require_storable,
-    to_array,
 )
+from regretless.learners.wrappers.texts import CHARACTER
 
 OWN = ("keys", "last_rows")  # the fields of the state that are not the learner's
 AT_ONCE = 1 << 23  # numbers of states that are passed over, at least, before Ctrl-C takes effect
@@ -55,6 +56,15 @@ def _reduced(state: Any) -> tuple[Any, ...]:
 def keyed_state(fields: tuple[str, ...], arrays: Sequence[NDArray[Any]]) -> Any:
     """The state of all keys: those of `OWN`, then the learner's fields with one more axis."""
     return _state_type(fields)(*arrays)
+
+
+class _Room:
+    """The arrays that a state is the beginning of: they have room for more keys."""
+
+    __slots__ = ("arrays", "stack", "state")
+
+    def __init__(self, learner: Any, state: Any, arrays: Sequence[NDArray[Any]]) -> None:
+        self.state, self.arrays, self.stack = state, arrays, routing.Stack(learner, arrays[len(OWN) :])
 
 
 class KeyedLearner(Stored):
@@ -115,6 +125,8 @@ class KeyedLearner(Stored):
     _width: int  # characters per key, 0 for integers
     _kind: str
     _learned: ClassVar[tuple[str, ...]] = ("_table", "_n_rows", "_width", "_kind")
+    __slots__ = ("_made_room",)  # like the lock, it is no part of the learner
+    _made_room: _Room
 
     def __init__(self, learner: OnlineLearner, max_keys: int = 1_000_000, pooled: bool = False) -> None:
         self.learner = learner
@@ -178,7 +190,7 @@ class KeyedLearner(Stored):
         self._set_state(keys, np.empty(0, dtype=np.int64), *empty)
 
     def _set_state(self, *arrays: NDArray[Any]) -> None:
-        self.state_ = keyed_state((*OWN, *self.learner_.state_._fields), arrays)
+        self.state_ = _state_type((*OWN, *self.learner_.state_._fields))(*arrays)
 
     @property
     def _stack(self) -> Any:
@@ -212,13 +224,20 @@ class KeyedLearner(Stored):
         with self._untouched_on_error():
             begun = hasattr(self, "state_")
             learner = self.learner_ if begun else self._unlearned()
-            X, Y, weight = learner._take_in(X, y, classes, sample_weight)
-            given, kind = as_keys(keys, len(Y))
+            if begun and classes is None and sample_weight is None and _is_plain_row(X, y, learner):
+                learner._check_rows(X, ONE)
+                Y, weight = learner._target(y[0], None), ONE
+            else:
+                X, Y, weight = learner._take_in(X, y, classes, sample_weight)
+            given = as_keys(keys, len(Y))
             if not begun:
                 self._begin_from(learner)
-            numbers = self._add(given, kind)
+            numbers = self._add(given)
         out: Array = learner._new_forecasts(len(Y))
-        compiled = routing.is_compiled(learner, X)
+        compiled = self._room().stack.router(X) is not None
+        if compiled and len(Y) <= routing.FEW:
+            self._learn_stretch(numbers, X, Y, weight, out)
+            return out
         for rows in stretches(len(Y), self._least_rows() if compiled else 1, slow=not compiled):
             with uninterrupted():
                 self._learn_stretch(numbers[rows], X[rows], Y[rows], weight[rows], out[rows])
@@ -229,85 +248,89 @@ class KeyedLearner(Stored):
         return 1 << (AT_ONCE // sum(array.size for array in self.learner_.state_)).bit_length()
 
     def _learn_stretch(self, numbers: NDArray[np.int64], X: Array, Y: Array, weight: Array, out: Array) -> None:
+        stack, last_rows = self._room().stack, self.state_.last_rows
+        groups = routing.groups_of(numbers, len(last_rows))
         if self.pooled:
-            self._learn_pool(numbers, X, Y, weight)
-        routing.run(self.learner_, self._stack, numbers, X, Y, weight, out)
-        self.state_.last_rows[numbers] = self._n_rows + 1 + np.arange(len(Y))  # the last one of a key counts
+            stack.run_pool(groups, last_rows[groups.numbers] == 0, X, Y, weight)
+        stack.run(groups, X, Y, weight, out)
+        last_rows[groups.numbers] = groups.last_rows() + self._n_rows  # the last one of a key counts
         self._n_rows += len(Y)
 
-    def _learn_pool(self, numbers: NDArray[np.int64], X: Array, Y: Array, weight: Array) -> None:
-        """Learn the rows of all keys with one learner, and start each new key from its state before the key's row."""
-        pool, stack, at = self.learner_, self._stack, 0
-        out = pool._new_forecasts(len(Y))
-        if routing.is_compiled(pool, X):
-            constants = routing.own_constants(pool)
-            routing.play_pool(pool.state_, stack, self.state_.last_rows, numbers, X, Y, weight, constants, out)
-            return
-        new = np.flatnonzero(self.state_.last_rows[numbers] == 0)
-        started, first = np.unique(numbers[new], return_index=True)
-        for row, number in sorted(zip(new[first].tolist(), started.tolist(), strict=True)):
-            if row > at:
-                pool._run(X[at:row], Y[at:row], weight[at:row], out[at:row])
-                at = row
-            for arrays, array in zip(stack, pool.state_, strict=True):
-                arrays[number] = array
-        pool._run(X[at:], Y[at:], weight[at:], out[at:])
-
-    def _find(self, keys: Keys, kind: str) -> NDArray[np.int64]:
+    def _find(self, keys: Keys) -> NDArray[np.int64]:
         """The number of each row's key, -1 for a new one."""
         table = self._keys()
-        table.require_kind(keys, kind)
+        table.require_kind(keys)
         return table.find(keys)
 
-    def _add(self, keys: Keys, kind: str) -> NDArray[np.int64]:
+    def _add(self, keys: Keys) -> NDArray[np.int64]:
         """The number of each row's key, with learners for the new keys."""
         table = self._keys()
-        table.require_kind(keys, kind)
+        table.require_kind(keys)
+        require_storable(keys)
         held = len(table)
         numbers = table.add(keys)
         if len(table) == held:
             return numbers
         try:
             new = table.since(held)
-            require_storable(new, keys)
             self._require_room(new, held)
-            self._make_room(new, kind)
+            self._make_room(new)
         except BaseException:
             table.forget(held)
             raise
-        table.kind = self._kind = kind
+        table.kind = self._kind = kind_of(keys)
         return numbers
 
-    def _require_room(self, new: Keys, held: int) -> None:
+    def _require_room(self, new: NDArray[Any], held: int) -> None:
         """Refuse keys beyond `max_keys`."""
         most = validate.whole("max_keys", self.max_keys, 1)
         if held + len(new) > most:
             raise ValueError(
-                f"there are {held:,} keys, and {len(new):,} more in this call, the first of them {_plain(new[0])!r}; "
-                f"max_keys={most}: remove keys, for example remove(idle_keys({held + len(new) - most})), or raise the "
-                f"limit with set_params(max_keys=...). {UNLEARNED}"
+                f"there are {held:,} keys, and {len(new):,} more in this call, the first of them "
+                f"{listed(new[:1])[0]!r}; max_keys={most}: remove keys, for example "
+                f"remove(idle_keys({held + len(new) - most})), or raise the limit with set_params(max_keys=...). "
+                f"{UNLEARNED}"
             )
         self.params_["max_keys"] = most
 
-    def _make_room(self, new: Keys, kind: str) -> None:
+    def _make_room(self, new: NDArray[Any]) -> None:
         """Append learners without rows (or, for a pool, with those so far) for new keys."""
-        state, n = self.state_, len(self.state_.last_rows)
-        stored = state.keys
-        if kind == TEXT and (longest := max(1, *map(len, new))) > self._width:
-            stored = np.zeros((n, longest), dtype=np.uint32)
-            if n:
-                stored[:, : self._width] = state.keys
-            self._width = longest
-        starts = [to_array(new, self._width), 0, *(array[None] for array in self.learner_.state_)]
-        grown = [_grown(array, len(new), self.max_keys) for array in (stored, *state[1:])]
-        for array, start in zip(grown, starts, strict=True):
+        room, n = self._room(), len(self)
+        arrays, more = room.arrays, n + len(new)
+        if len(arrays[0]) < more:
+            arrays = [_longer(array[:n], more, self.max_keys) for array in arrays]
+        if new.ndim == 2:
+            longest = max(1, int(np.flatnonzero(np.append(True, new.any(axis=0)))[-1]))
+            if longest > self._width:
+                wider = np.zeros((len(arrays[0]), longest), dtype=CHARACTER)
+                if n:
+                    wider[:n, : self._width] = self.state_.keys
+                arrays, self._width = [wider, *arrays[1:]], longest
+            new = new[:, : self._width]
+        grown = [array[:more] for array in arrays]
+        for array, start in zip(grown, (new, 0, *self.learner_.state_), strict=True):
             array[n:] = start
-        self._set_state(*grown)
+        self.state_ = type(self.state_)(*grown)
+        if arrays is room.arrays:
+            room.state = self.state_
+        else:
+            self._made_room = _Room(self.learner_, self.state_, arrays)
+
+    def _room(self) -> _Room:
+        """The arrays of the present state."""
+        try:
+            room: _Room = self._made_room
+        except AttributeError:
+            self._made_room = room = _Room(self.learner_, self.state_, self.state_)
+            return room
+        if room.state is not self.state_:
+            self._made_room = room = _Room(self.learner_, self.state_, self.state_)
+        return room
 
     def _keys(self) -> KeyTable:
         """The table of keys, created from the state after loading."""
         if "_table" not in self.__dict__:
-            self._table = KeyTable(from_array(self.state_.keys), self._kind)
+            self._table = KeyTable(self.state_.keys, self._kind)
         return self._table
 
     # ------------------------------------------------------------------ forecasts
@@ -326,9 +349,11 @@ class KeyedLearner(Stored):
         """A learner whose forecasts are those of the learners of these keys."""
         self._require_begun()
         _require_dense(X)
-        numbers = self._find(*as_keys(keys, len(X)))
-        start, stack, one = self.learner_, self._stack, copy.copy(self.learner_)
-        one._forecast = lambda X, out: routing.forecast(start, stack, numbers, X, out)
+        numbers = self._find(as_keys(keys, len(X)))
+        stack, one = self._room().stack, object.__new__(type(self.learner_))  # `copy` takes longer than all the rest
+        one.__dict__.update(self.learner_.__dict__)
+        one._turn = turn_of(self)
+        one._forecast = lambda X, out: stack.forecast(numbers, X, out)
         return one
 
     # ------------------------------------------------------------------ single keys
@@ -337,7 +362,7 @@ class KeyedLearner(Stored):
     def keys_(self) -> list[Key]:
         """The keys, in the order of their first rows."""
         self._require_begun()
-        return self._keys().listed()
+        return listed(self.state_.keys)
 
     def __len__(self) -> int:
         return len(self.state_.last_rows) if hasattr(self, "state_") else 0
@@ -372,12 +397,12 @@ class KeyedLearner(Stored):
 
     def learner_of(self, key: Key) -> Any:
         """The learner of one key as a separate learner, which can be saved. It is a copy."""
-        return self._copy(self._number_of(key))
+        return self._copy(self._numbers_of([key])[0])
 
     def regret_certificates(self, keys: Any = None, comparator_norm: float | None = None) -> Array:
         """The certificate of each key, for all keys in the order of `keys_` by default; NaN where there is none."""
-        numbers = range(len(self)) if keys is None else [self._number_of(key) for key in as_keys(keys)[0]]
         self._require_begun()
+        numbers = range(len(self)) if keys is None else self._numbers_of(keys)
         found, one, stack = np.empty(len(numbers)), copy.copy(self.learner_), self._stack
         for i, number in enumerate(numbers):
             one.state_ = routing.state_at(stack, number)
@@ -404,8 +429,7 @@ class KeyedLearner(Stored):
             raise ValueError(
                 f"learner={learner!r} was merged, and a merged learner forecasts with constants of its own."
             )
-        given, kind = as_keys([key])
-        number = self._add(given, kind)[0]
+        number = self._add(as_keys([key]))[0]
         for arrays, array in zip(self._stack, learner.state_, strict=True):
             arrays[number] = array
         self.state_.last_rows[number] = max(1, self._n_rows)
@@ -414,22 +438,24 @@ class KeyedLearner(Stored):
     @learns
     def remove(self, keys: Any) -> Self:
         """Forget these keys. The next row of such a key creates a new learner, unless `put` gives it one."""
-        numbers = [self._number_of(key) for key in as_keys(keys)[0]]
         stays = np.ones(len(self), dtype=bool)
-        stays[numbers] = False
+        stays[self._numbers_of(keys)] = False
         kept = [array[stays] for array in self.state_]
-        table = KeyTable(from_array(kept[0]), self._kind)
+        table = KeyTable(kept[0], self._kind)
         with uninterrupted():
             self._set_state(*kept)
             self._table = table
         return self
 
-    def _number_of(self, key: Key) -> int:
+    def _numbers_of(self, keys: Any) -> list[int]:
         self._require_begun()
-        number = int(self._find(*as_keys([key]))[0])
-        if number < 0:
-            raise KeyError(f"key {_plain(key)!r} has no learner: it has had no row, or was removed.")
-        return number
+        given = as_keys(keys)
+        numbers = self._find(given).tolist()
+        if -1 in numbers:
+            raise KeyError(
+                f"key {_plain(given[numbers.index(-1)])!r} has no learner: it has had no row, or was removed."
+            )
+        return numbers
 
     def _copy(self, number: int) -> Any:
         own = beginning(self.learner_)
@@ -457,36 +483,38 @@ class KeyedLearner(Stored):
         """Check the keys, and the state of each."""
         last = self.state_.last_rows
         state_checks.whole("last_rows", last, self._n_rows)
-        state_checks.require(np.all(self.state_.keys <= 0x10FFFF) or self._kind != TEXT, "keys are not characters")
-        held = from_array(self.state_.keys)
-        different = len(np.unique(held)) if isinstance(held, np.ndarray) else len({*held})
-        state_checks.require(different == len(held), "a key occurs twice")
+        state_checks.require(len(self._keys()) == len(last), "a key occurs twice")
         wrong = self.learner_._first_invalid(self._stack)
         if wrong >= 0:
             one = self._copy(wrong)
             try:
                 one._check_state()
             except ValueError as error:
-                raise ValueError(f"key {_plain(held[wrong])!r}: {error}") from error
+                raise ValueError(f"key {self.keys_[wrong]!r}: {error}") from error
 
 
-def _grown(array: NDArray[Any], more: int, most: int) -> NDArray[Any]:
-    """The array with more lines, not yet filled; with room for as many again, so that growing costs little."""
-    n, room = len(array), array.base
-    if (
-        not isinstance(room, np.ndarray)
-        or room.shape[1:] != array.shape[1:]
-        or room.ctypes.data != array.ctypes.data  # the array was loaded or copied, and is not the start of its base
-        or len(room) < n + more
-    ):
-        room = np.empty((min(max(2 * n, n + more, 16), most), *array.shape[1:]), dtype=array.dtype)
-        room[:n] = array
-    return room[: n + more]
+def _longer(array: NDArray[Any], n: int, most: int) -> NDArray[Any]:
+    """The array with room for n lines, and for as many again, so that growing costs little. They are not yet filled."""
+    room = np.empty((min(max(2 * len(array), n, 16), most), *array.shape[1:]), dtype=array.dtype)
+    room[: len(array)] = array
+    return room
 
 
 def _plain(key: Any) -> Any:
     """A key as a Python object, for messages."""
     return key.item() if isinstance(key, np.generic) else key
+
+
+def _is_plain_row(X: Any, y: Any, learner: Any) -> bool:
+    """Whether this is a block of one row in the form of the kernels, which needs fewer checks than others."""
+    return (
+        type(X) is np.ndarray
+        and X.shape == (1, learner.n_features_in_)
+        and X.dtype is FLOAT
+        and X.flags.carray
+        and "feature_names_in_" not in learner.__dict__
+        and (len(y) == 1 if type(y) is list else type(y) is np.ndarray and y.shape == (1,))
+    )
 
 
 def _require_dense(X: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -11,50 +10,75 @@ from numpy.typing import NDArray
 from regretless.core.errors import BadRow
 from regretless.core.inputs import UNLEARNED, is_missing
 from regretless.learners.logistic.hashing import Index
+from regretless.learners.wrappers.texts import CHARACTER, TextIndex, Texts
 
 Key = int | str
-Keys = list[str] | NDArray[np.int64]  # text, or integers
+Keys = Texts | NDArray[np.int64]  # text, or integers
 
 LONGEST = 128  # characters of a key: all keys are stored with the length of the longest
 TEXT, WHOLE = "text", "integers"
 OF_KIND: dict[type, str] = {str: TEXT, int: WHOLE}
-CHARACTER = np.dtype(np.uint32)
+ARROW_TEXT = ("string", "large_string", "string_view")
 TOGETHER = 64  # keys whose places in memory are fetched at once
+ONE = np.ones(1)
+INTEGER = np.dtype(np.int64)
 
 
-def as_keys(keys: Any, n_rows: int | None = None) -> tuple[Keys, str]:
-    """The keys, and their kind. Refuses missing keys, other types, and mixtures of both kinds."""
+def as_keys(keys: Any, n_rows: int | None = None) -> Keys:
+    """The keys of some rows. Refuses missing keys, other types, and mixtures of both kinds."""
+    if type(keys) is np.ndarray and keys.dtype is INTEGER and keys.shape == (n_rows,):
+        return keys  # the usual case, without checks that take longer than learning a row
     if isinstance(keys, str | bytes) or not hasattr(keys, "__len__"):
         raise ValueError(f"keys={keys!r}: pass a list or a column of keys, one per row.")
     given = _read(keys)
     if n_rows is not None and len(given) != n_rows:
         raise ValueError(f"there are {len(given)} keys and {n_rows} rows: pass one key per row. {UNLEARNED}")
-    if isinstance(given, np.ndarray):
-        return given.astype(np.int64), WHOLE
-    kinds = {*map(type, given)}
-    if not kinds <= OF_KIND.keys():
-        given = [key.item() if isinstance(key, np.integer | np.str_) else key for key in given]
-        kinds = {*map(type, given)}
-    if len(kinds) > 1 or not kinds <= OF_KIND.keys():
-        raise _unfit(given)
-    if kinds == {str}:
-        return given, TEXT
-    if given and not -(2**63) <= min(given) <= max(given) < 2**63:
-        i = next(i for i, key in enumerate(given) if not -(2**63) <= key < 2**63)
-        raise BadRow(f"row {i}: key {given[i]} does not fit in 64 bits: pass the keys as text. {UNLEARNED}")
-    return np.array(given, dtype=np.int64), WHOLE
+    return given if isinstance(given, Texts | np.ndarray) else _of_objects(given)
 
 
-def _read(keys: Any) -> list[Any] | NDArray[Any]:
-    """The keys as Python objects, or as an array of integers."""
-    if isinstance(keys, list | tuple):
+def _read(keys: Any) -> Keys | list[Any]:
+    """The keys, or what the column has in their place, as Python objects."""
+    if isinstance(keys, list):
+        return keys
+    if isinstance(keys, tuple):
         return list(keys)
+    column: Any = getattr(keys, "array", None)
+    if "Arrow" in type(column).__name__:  # pandas
+        keys = column.__arrow_array__()
     if hasattr(keys, "to_pylist"):  # PyArrow
-        return list(keys.to_pylist())
-    array = np.asarray(keys)
+        is_text = str(keys.type) in ARROW_TEXT and not keys.null_count
+        return Texts.of_arrow(keys) if is_text else list(keys.to_pylist())
+    array = np.asanyarray(keys)
     if array.ndim != 1:
         raise ValueError(f"keys have the shape {array.shape}: pass one key per row. {UNLEARNED}")
-    return array if array.dtype.kind == "i" else array.tolist()
+    if isinstance(array, np.ma.MaskedArray):
+        return list(array.tolist())  # with None for masked keys
+    if array.dtype.kind == "i":
+        return array.astype(np.int64)
+    if array.dtype.kind == "U":
+        return Texts.of_lines(_lines_of(array))
+    return list(array.tolist())
+
+
+def _of_objects(given: list[Any]) -> Keys:
+    """Keys that are Python objects."""
+    try:
+        return Texts.of(given) if given else np.empty(0, dtype=np.int64)
+    except TypeError:  # not all are text
+        pass
+    if not {*map(type, given)} <= {int}:
+        given = [key.item() if isinstance(key, np.integer) else key for key in given]
+        if not {*map(type, given)} <= {int}:
+            raise _unfit(given)
+    if not -(2**63) <= min(given) <= max(given) < 2**63:
+        i = next(i for i, key in enumerate(given) if not -(2**63) <= key < 2**63)
+        raise BadRow(f"row {i}: key {given[i]} does not fit in 64 bits: pass the keys as text. {UNLEARNED}")
+    return np.array(given, dtype=np.int64)
+
+
+def kind_of(keys: Keys) -> str:
+    """Text, or integers."""
+    return TEXT if isinstance(keys, Texts) else WHOLE
 
 
 def _unfit(found: list[Any]) -> BadRow:
@@ -82,96 +106,91 @@ def other_kind(key: Any, row: int, kind: str) -> BadRow:
     )
 
 
-def require_storable(new: Keys, keys: Keys) -> None:
-    """Refuse text that cannot be a key, among the different keys of these rows that are new."""
-    for key in [] if isinstance(new, np.ndarray) else new:
-        if len(key) > LONGEST:
-            raise BadRow(
-                f"row {_row_of(key, keys)}: key {key[:20]!r}... has {len(key)} characters, and the limit is {LONGEST}: "
-                f"pass a digest of it, such as its SHA-256 in hexadecimal. {UNLEARNED}"
-            )
-        if "\0" in key:
-            raise BadRow(f"row {_row_of(key, keys)}: key {key!r} contains the character NUL: remove it. {UNLEARNED}")
-
-
-def _row_of(key: str, keys: Keys) -> int:
-    return next(i for i, each in enumerate(keys) if each == key)
-
-
-class _Numbers(dict[str, int]):
-    """The numbers of texts; a new one gets the next number when it is looked up."""
-
-    def __missing__(self, key: str) -> int:
-        number = self[key] = len(self)
-        return number
+def require_storable(keys: Keys) -> None:
+    """Refuse text that cannot be stored."""
+    if isinstance(keys, np.ndarray) or not len(keys):
+        return
+    sizes = keys.ends - keys.starts
+    longest = int(np.argmax(sizes))
+    if sizes[longest] > LONGEST:
+        raise BadRow(
+            f"row {longest}: key {keys[longest][:20]!r}... has {sizes[longest]} characters, and the limit is "
+            f"{LONGEST}: pass a digest of it, such as its SHA-256 in hexadecimal. {UNLEARNED}"
+        )
+    if keys.nul >= 0:
+        raise BadRow(f"row {keys.nul}: key {keys[keys.nul]!r} contains the character NUL: remove it. {UNLEARNED}")
 
 
 class KeyTable:
-    """Keys with the numbers 0, 1, 2, ... in the order in which they were added.
+    """Keys with the numbers 0, 1, 2, ... in the order in which they were added."""
 
-    Text is looked up in a dictionary, and integers in an index of arrays, which takes a tenth of the memory and time.
-    """
-
-    def __init__(self, keys: Keys, kind: str) -> None:
+    def __init__(self, stored: NDArray[Any], kind: str) -> None:
         self.kind = kind  # empty before the first key
-        self._numbers = _Numbers()
+        self._texts = TextIndex()
         self._index = Index(np.empty(0, dtype=np.int64))
-        self.add(keys)
+        self.add(from_array(stored))
 
     def __len__(self) -> int:
-        return len(self._numbers) + self._index.n
+        return self._texts.n + self._index.n
 
     def find(self, keys: Keys) -> NDArray[np.int64]:
         """The number of each key, -1 if it is new."""
-        if isinstance(keys, np.ndarray):
-            return self._index.find(_in_chunks(len(keys)), keys)
-        return np.fromiter(map(self._numbers.get, keys, repeat(-1)), np.int64, len(keys))
+        if isinstance(keys, Texts):
+            return self._texts.find(keys)
+        return self._index.find(_in_chunks(len(keys)), keys)
 
-    def require_kind(self, keys: Keys, kind: str) -> None:
+    def require_kind(self, keys: Keys) -> None:
         """Refuse keys of the other kind."""
-        if len(keys) and self.kind and kind != self.kind:
+        if len(keys) and self.kind and kind_of(keys) != self.kind:
             raise other_kind(keys[0], 0, self.kind)
 
     def add(self, keys: Keys) -> NDArray[np.int64]:
         """The number of each key, in one pass; new ones are added in the order of appearance."""
-        if isinstance(keys, np.ndarray):
-            chunks = _in_chunks(len(keys))
-            return self._index.add(chunks, keys, np.ones(len(chunks)))
-        return np.fromiter(map(self._numbers.__getitem__, keys), np.int64, len(keys))
+        if isinstance(keys, Texts):
+            return self._texts.add(keys)
+        chunks = _in_chunks(len(keys))
+        return self._index.add(chunks, keys, ONE if len(chunks) == 2 else np.ones(len(chunks) - 1))
 
-    def since(self, n: int) -> Keys:
-        """The keys after the first n."""
-        if self._index.n:
-            return self._index.columns[n : self._index.n]
-        return [*islice(reversed(self._numbers), len(self) - n)][::-1]
+    def since(self, n: int) -> NDArray[Any]:
+        """The keys after the first n as `from_array` reads them."""
+        return self._texts.lines[n : self._texts.n] if self._texts.n else self._index.columns[n : self._index.n]
 
     def forget(self, n: int) -> None:
         """Keep the first n keys only."""
-        for key in [] if self._index.n else self.since(n):
-            del self._numbers[str(key)]
+        if self._texts.n > n:
+            self._texts.forget(n)
         if self._index.n > n:
             self._index.forget(n)
-
-    def listed(self) -> list[Key]:
-        """All keys in order."""
-        return list(self._numbers) or self._index.columns[: self._index.n].tolist()
 
 
 def _in_chunks(n: int) -> NDArray[np.int64]:
     """Bounds of chunks of keys that are looked up together."""
-    return np.append(np.arange(0, n, TOGETHER), n)
+    if n <= TOGETHER:
+        return np.array([0, n])
+    chunks = np.arange(0, n + TOGETHER, TOGETHER)
+    chunks[-1] = n
+    return chunks
 
 
-def to_array(keys: Keys, width: int) -> NDArray[Any]:
-    """Keys as numbers: integers (n,), or the characters of text (n, width)."""
-    if isinstance(keys, np.ndarray):
-        return keys
-    return np.array(keys, dtype=f"<U{width}").view(CHARACTER).reshape(len(keys), width)
+def from_array(stored: NDArray[Any]) -> Keys:
+    """Keys that are stored as integers (n,), or as the characters of text (n, width) with zeros after the end."""
+    if stored.ndim == 1:
+        return stored
+    texts = Texts.of_lines(np.ascontiguousarray(stored))
+    if texts.nul >= 0:
+        raise ValueError(f"keys are not characters: that of line {texts.nul} contains NUL.")
+    return texts
 
 
-def from_array(array: NDArray[Any]) -> Keys:
-    """The keys that `to_array` stored."""
-    if array.ndim == 1:
-        return array
-    n, width = array.shape
-    return np.ascontiguousarray(array).view(f"<U{width}").reshape(n).tolist()
+def _lines_of(array: NDArray[np.str_]) -> NDArray[np.uint32]:
+    """An array of text as lines of characters, without a copy if possible."""
+    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    return array.view(CHARACTER).reshape(len(array), array.itemsize // CHARACTER.itemsize)
+
+
+def listed(stored: NDArray[Any]) -> list[Key]:
+    """Stored keys as Python objects."""
+    if stored.ndim == 2:
+        stored = np.ascontiguousarray(stored).view(f"<U{stored.shape[1]}").reshape(len(stored))
+    found: list[Key] = stored.tolist()
+    return found

@@ -9,15 +9,18 @@ for the classes in `RUNS`; others are called from Python, once per learner and s
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core.jit import chosen_by_type, inlined_kernel, kernel
+from regretless.core.jit import chosen_by_type, inlined_kernel, kernel, named_kernel
+from regretless.core.one_row import Table, reader
 from regretless.core.prefetch import prefetch
 from regretless.core.rows import Entries
 from regretless.core.types import Array
@@ -39,15 +42,32 @@ RUNS: dict[type, Callable[..., Any]] = {
 
 
 class Groups(NamedTuple):
-    """The rows of a block by learner: group g has the rows `order[bounds[g]:bounds[g + 1]]`."""
+    """The rows of a block by learner: group g has the rows `order[bounds[g]:bounds[g + 1]]`.
+
+    Without an `order` the groups have the rows as they come.
+    """
 
     order: NDArray[np.int64]
-    numbers: NDArray[np.int64]  # the learner of each group
+    numbers: NDArray[np.int64]  # the learner of each group; several groups of a learner are in the order of their rows
     bounds: NDArray[np.int64]
+
+    def first_rows(self) -> NDArray[np.int64]:
+        """The first row of each group; none is empty."""
+        return self.order[self.bounds[:-1]] if self.order.size else self.bounds[:-1]
+
+    def last_rows(self) -> NDArray[np.int64]:
+        """The last row of each group, counted from 1; none is empty."""
+        return self.order[self.bounds[1:] - 1] + 1 if self.order.size else self.bounds[1:]
+
+
+NONE = np.empty(0, dtype=np.int64)
+UP = np.arange(FEW + 1)
 
 
 def groups_of(numbers: NDArray[np.int64], n_learners: int) -> Groups:
-    """Bring the rows of each learner together, in their order. Numbers are from -1 to `n_learners` - 1."""
+    """Bring the rows of each learner together, in their order; few rows stay apart. Numbers are from -1 on."""
+    if len(numbers) <= FEW:
+        return Groups(NONE, numbers, UP[: len(numbers) + 1])
     if n_learners <= MOST_PER_ROW * len(numbers):
         order, counts = counted(numbers, n_learners)
         found = np.flatnonzero(counts)
@@ -78,46 +98,132 @@ def state_at(stack: Any, i: int) -> Any:
     return type(stack)(*(arrays[i] for arrays in stack))
 
 
-def run(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Any, Y: Array, weight: Array, out: Array) -> None:
-    """Play every row with the learner of its number; `learner` has the constants, and its state is not used."""
-    if len(numbers) <= FEW and is_compiled(learner, X):
-        play_each(stack, numbers, X, Y, weight, own_constants(learner), out)
-        return
-    groups = groups_of(numbers, len(stack[0]))
+class Routed(NamedTuple):
+    """What a `Router` lists."""
 
-    def play(mine: slice) -> None:
-        if is_compiled(learner, X):
-            route(stack, groups, mine.start, mine.stop, X, Y, weight, own_constants(learner), out)
+    states: Any
+    others: Any
+    constants: Any
+
+
+class Router:
+    """The compiled loop over stacked states. Their arrays are listed once: that takes longer than learning a row."""
+
+    __slots__ = ("constants", "route", "states", "table")
+
+    def __init__(self, learner: Any, states: Any, others: Any) -> None:
+        self.states, self.constants = states, learner._constants
+        self.table = Table(Routed(states, others, own_constants(learner)))
+        self.route = compiled_route(self.table.kind)
+
+
+class Stack:
+    """The states of many learners of one kind: those of learner i are line i of each array.
+
+    `learner` has the constants. The arrays may have more lines than there are learners.
+    """
+
+    __slots__ = ("_of_pool", "_router", "learner", "states")
+
+    def __init__(self, learner: Any, arrays: Iterable[NDArray[Any]]) -> None:
+        self.learner = learner
+        self.states = type(learner.state_)(*arrays)
+        self._router: Router | None = None
+        self._of_pool: tuple[Any, Router] | None = None
+
+    def router(self, X: Any) -> Router | None:
+        """The compiled loop for such rows, if there is one."""
+        if type(X) is not np.ndarray:
+            return None
+        if self._router is None or self._router.constants is not self.learner._constants:
+            self._router = Router(self.learner, self.states, self.states) if is_compiled(self.learner) else None
+        return self._router
+
+    def run(self, groups: Groups, X: Any, Y: Array, weight: Array, out: Array) -> None:
+        """Play the rows of each group with its learner."""
+        threads, router = _threads(len(Y), groups), self.router(X)
+        if router is not None and threads == 1:
+            router.route(router.table.address, *groups, 0, len(groups.numbers), X, Y, weight, out, NONE)
             return
-        one = copy.copy(learner)
-        for g in range(mine.start, mine.stop):
-            rows = groups.order[groups.bounds[g] : groups.bounds[g + 1]]
-            one.state_ = state_at(stack, groups.numbers[g])
+
+        def play(part: slice) -> None:
+            if router is None:
+                self._play(groups, part, X, Y, weight, out)
+                return
+            # GAF's kernels write into their constants, so that each thread needs its own
+            mine = Router(self.learner, self.states, self.states) if isinstance(self.learner, GAF) else router
+            mine.route(mine.table.address, *groups, part.start, part.stop, X, Y, weight, out, NONE)
+
+        _in_threads(play, groups, threads)
+
+    def _play(self, groups: Groups, part: slice, X: Any, Y: Array, weight: Array, out: Array) -> None:
+        """Play some groups from Python."""
+        one = copy.copy(self.learner)
+        for g in range(part.start, part.stop):
+            rows = _rows_of(groups, g)
+            one.state_ = state_at(self.states, groups.numbers[g])
             said = out[rows]
             one._run(X[rows], Y[rows], weight[rows], said)
             out[rows] = said
 
-    _in_threads(play, groups)
+    def run_pool(self, groups: Groups, is_new: Any, X: Any, Y: Array, weight: Array) -> None:
+        """Learn all rows with `learner`, and start those of new groups from its state before their first rows."""
+        pool = self.learner
+        started, first = np.unique(groups.numbers[is_new], return_index=True)
+        rows = groups.first_rows()[is_new][first]
+        turn = np.argsort(rows)
+        starting = np.concatenate([[-1], started[turn]])
+        bounds = np.concatenate([[0], rows[turn], [len(Y)]])
+        out = pool._new_forecasts(len(Y))
+        if self.router(X) is not None:
+            router = self._router_of_pool()
+            numbers = np.zeros_like(starting)
+            router.route(router.table.address, NONE, numbers, bounds, 0, len(numbers), X, Y, weight, out, starting)
+            return
+        for g, number in enumerate(starting):
+            if number >= 0:
+                put(self.states, number, pool.state_)
+            part = slice(bounds[g], bounds[g + 1])
+            if part.start < part.stop:
+                pool._run(X[part], Y[part], weight[part], out[part])
+
+    def _router_of_pool(self) -> Router:
+        """The loop over the rows of all learners, which is compiled for stacks too: the pool is a stack of one."""
+        pool = self.learner
+        if self._of_pool is not None:
+            state, router = self._of_pool
+            if state is pool.state_ and router.constants is pool._constants:
+                return router
+        alone = type(pool.state_)(*(array[None] for array in pool.state_))
+        router = Router(pool, alone, self.states)
+        self._of_pool = pool.state_, router
+        return router
+
+    def forecast(self, numbers: NDArray[np.int64], X: Array, out: Array) -> None:
+        """The forecast of every row by the learner of its number, or by `learner` itself if it is -1."""
+        learner = self.learner
+        if self.router(X) is not None:
+            forecast_each(self.states, learner.state_, numbers, X, own_constants(learner), out)
+            return
+        groups, one = groups_of(numbers, len(self.states[0])), copy.copy(learner)
+        for g, number in enumerate(groups.numbers):
+            rows = _rows_of(groups, g)
+            one.state_ = learner.state_ if number < 0 else state_at(self.states, number)
+            said = out[rows]
+            one._forecast(X[rows], said)
+            out[rows] = said
 
 
-def forecast(learner: Any, stack: Any, numbers: NDArray[np.int64], X: Array, out: Array) -> None:
-    """The forecast of every row by the learner of its number, or by `learner` itself if it is -1."""
-    if is_compiled(learner, X):
-        forecast_each(stack, learner.state_, numbers, X, own_constants(learner), out)
-        return
-    groups, one = groups_of(numbers, len(stack[0])), copy.copy(learner)
-    for g, number in enumerate(groups.numbers):
-        rows = groups.order[groups.bounds[g] : groups.bounds[g + 1]]
-        one.state_ = learner.state_ if number < 0 else state_at(stack, number)
-        said = out[rows]
-        one._forecast(X[rows], said)
-        out[rows] = said
+def _rows_of(groups: Groups, g: int) -> Any:
+    """The rows of a group."""
+    part = slice(groups.bounds[g], groups.bounds[g + 1])
+    return groups.order[part] if groups.order.size else part
 
 
-def is_compiled(learner: Any, X: Any) -> bool:
+def is_compiled(learner: Any) -> bool:
     """Whether the loop over learners is compiled: small states, and constants that are numbers."""
     constants = learner._constants
-    if type(constants) not in RUNS or type(X) is not np.ndarray or learner.least_rows > 1:
+    if type(constants) not in RUNS or learner.least_rows > 1:
         return False
     return not isinstance(constants, ogd.OGDConstants) or (
         isinstance(constants.loss, int) and isinstance(constants.number, float)
@@ -129,15 +235,19 @@ def own_constants(learner: Any) -> Any:
     return learner._own_points() if isinstance(learner, GAF) else learner._constants
 
 
-def _in_threads(work: Callable[[slice], None], groups: Groups) -> None:
-    """Do the work of all groups, on several threads if there are enough rows; all threads end before an error shows."""
-    n, n_groups = len(groups.order), len(groups.numbers)
-    threads = max(1, min(numba.get_num_threads(), n // WORTH_A_THREAD, n_groups))
-    cuts = np.searchsorted(groups.bounds, np.arange(1, threads) * n // threads).tolist()
-    parts = [slice(first, last) for first, last in zip([0, *cuts], [*cuts, n_groups], strict=True)]
+def _threads(n: int, groups: Groups) -> int:
+    """How many threads n rows are worth."""
+    most = min(n // WORTH_A_THREAD, len(groups.numbers))
+    return min(most, numba.get_num_threads()) if most > 1 else 1
+
+
+def _in_threads(work: Callable[[slice], None], groups: Groups, threads: int) -> None:
+    """Do the work of all groups; all threads end before an error shows."""
     if threads == 1:
-        work(parts[0])
+        work(slice(0, len(groups.numbers)))
         return
+    cuts = np.searchsorted(groups.bounds, np.arange(1, threads) * groups.bounds[-1] // threads).tolist()
+    parts = [slice(first, last) for first, last in zip([0, *cuts], [*cuts, len(groups.numbers)], strict=True)]
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(work, parts))
 
@@ -253,25 +363,49 @@ def _say(state: Any, X: Any, constants: Any, out: Any) -> Any:
     )
 
 
-@kernel
-def route(
-    stack: Any, groups: Groups, first: int, last: int, X: Array, Y: Array, weight: Array, constants: Any, out: Array
-) -> None:
-    """Play the groups from `first` to `last`, each as one block."""
-    order, numbers, bounds = groups
-    begin, n = bounds[first], bounds[last] - bounds[first]
-    if n == 0:
-        return
-    mine = order[begin : begin + n]
-    x, y = np.empty((n, X.shape[1])), np.empty((n, *Y.shape[1:]))
-    w, said = np.empty(n), np.empty((n, *out.shape[1:]))
-    gather(X, Y, weight, mine, x, y, w)
-    for g in range(first, last):
-        if g + 1 < last:
-            fetch(stack, numbers[g + 1])
-        a, b = bounds[g] - begin, bounds[g + 1] - begin
-        play(state_of(stack, numbers[g]), x[a:b], y[a:b], w[a:b], constants, said[a:b])
-    scatter(said, mine, out)
+@cache
+def compiled_route(kind: Any) -> Callable[..., None]:
+    """The loop over groups of rows, for tables of this Numba type."""
+    opened = reader(kind)
+
+    def route(
+        address: int,
+        order: NDArray[np.int64],
+        numbers: NDArray[np.int64],
+        bounds: NDArray[np.int64],
+        first: int,
+        last: int,
+        X: Array,
+        Y: Array,
+        weight: Array,
+        out: Array,
+        starting: NDArray[np.int64],
+    ) -> None:
+        """Play the groups from `first` to `last`, each as one block.
+
+        Before group g, learner `starting[g]` of the other stack gets a copy of the state, if there is such a number.
+        """
+        stack, others, constants = opened(address)
+        x, y, w, said, begin = X, Y, weight, out, 0
+        if order.size > 0:
+            begin = bounds[first]
+            n = bounds[last] - begin
+            x, y = np.empty((n, X.shape[1])), np.empty((n, *Y.shape[1:]))
+            w, said = np.empty(n), np.empty((n, *out.shape[1:]))
+            gather(X, Y, weight, order[begin : begin + n], x, y, w)
+        for g in range(first, last):
+            if g + 1 < last:
+                fetch(stack, numbers[g + 1])
+            state = state_of(stack, numbers[g])
+            if starting.size > 0 and starting[g] >= 0:
+                put(others, starting[g], state)
+            a, b = bounds[g] - begin, bounds[g + 1] - begin
+            if a < b:
+                play(state, x[a:b], y[a:b], w[a:b], constants, said[a:b])
+        if order.size > 0:
+            scatter(said, order[begin : bounds[last]], out)
+
+    return named_kernel(route, hashlib.sha256(str(kind).encode()).hexdigest()[:16])
 
 
 @kernel
@@ -308,40 +442,6 @@ def copy_line(source: Array, i: int, target: Array, j: int) -> None:
     """Copy line i of one array to line j of another. (As an assignment of slices it takes ten times as long.)"""
     for column in range(source.shape[1]):
         target[j, column] = source[i, column]
-
-
-@kernel
-def play_pool(
-    pool: Any,
-    stack: Any,
-    last_rows: NDArray[np.int64],
-    numbers: NDArray[np.int64],
-    X: Array,
-    Y: Array,
-    weight: Array,
-    constants: Any,
-    out: Array,
-) -> None:
-    """Learn all rows with one learner, and start each learner without rows from its state before the first of them."""
-    at = 0
-    for t in range(numbers.size):
-        if last_rows[numbers[t]] == 0:
-            if t > at:
-                play(pool, X[at:t], Y[at:t], weight[at:t], constants, out[at:t])
-            put(stack, numbers[t], pool)
-            last_rows[numbers[t]] = 1
-            at = t
-    play(pool, X[at:], Y[at:], weight[at:], constants, out[at:])
-
-
-@kernel
-def play_each(
-    stack: Any, numbers: NDArray[np.int64], X: Array, Y: Array, weight: Array, constants: Any, out: Array
-) -> None:
-    """Play the rows one by one."""
-    for t in range(numbers.size):
-        a, b = t, t + 1
-        play(state_of(stack, numbers[t]), X[a:b], Y[a:b], weight[a:b], constants, out[a:b])
 
 
 @kernel
