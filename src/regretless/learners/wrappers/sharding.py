@@ -85,18 +85,17 @@ def fit_sharded(
             stop = min(start + shards * m, n)
             parts = [slice(i, min(i + m, stop)) for i in range(start, stop, m)]
             states = workers(delayed(_learned)(game, X[part], Y[part], weight[part]) for part in parts)
-            by: str | float = rule
-            if rule == BY_ROWS and start == 0 and shards > 1:
-                following = slice(stop, stop + shards * m)
-                by = game._rule_by(states, X[following], Y[following], weight[following])
-            join(game, states, by)
+            following = slice(stop, stop + shards * m)
+            by_rows = rule == BY_ROWS and start == 0 and shards > 1
+            join(game, states, rule, (X[following], Y[following], weight[following]) if by_rows else None)
     return game
 
 
-def join(game: Any, states: Sequence[Any], rule: str | float) -> None:
-    """Give a learner the rows of several states, which started from its own."""
+def join(game: Any, states: Sequence[Any], rule: str, rows: tuple[Any, Array, Array] | None = None) -> None:
+    """Give a learner the rows of several states, which started from its own; the given rows choose the rule."""
     game._parts = max(game._parts, len(states))
-    game.state_ = states[0] if len(states) == 1 else game._merged(states, game.state_, rule)
+    by = rule if rows is None else game._rule_by(states, *rows)
+    game.state_ = states[0] if len(states) == 1 else game._merged(states, game.state_, by)
 
 
 def _learned(learner: Any, X: Any, Y: Array, weight: Array) -> Any:
