@@ -286,7 +286,7 @@ def test_it_is_better_than_its_parts(learner: Any, K: int, n: int, rule: str) ->
             ]
         )
     mine, once, added, *each = np.mean(losses, axis=0)
-    few = 1.3 if rule == "balanced" else 1.5  # 400 rows choose with some noise
+    few = 1.3 if rule == "balanced" else 2.0  # 400 rows decide with some noise
     assert mine < min(few * once, added, *each)
 
 
