@@ -15,6 +15,8 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 from scipy.special import expit, softmax
 from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.utils import shuffle
 
 from learners import LEARNERS, assert_same_state, fingerprint, make_stream, through_file, within
 from regretless import (
@@ -32,7 +34,7 @@ from regretless import (
 )
 from regretless.core.tally import EXCESS, LOSS, ROWS, UNEVEN
 from regretless.learners.second_order.curvature import kappa
-from regretless.learners.second_order.merging import balance, sum_of
+from regretless.learners.second_order.merging import STRENGTHS, balance, sum_of
 from regretless.learners.second_order.rounding import ENERGY, MASS, SHIFT, SUMS
 from regretless.learners.second_order.surrogate import SurrogateState, helmert
 from regretless.learners.second_order.surrogate import start as empty
@@ -64,6 +66,14 @@ def parts(learner: Any, K: int, sizes: tuple[int, ...] = (50, 40, 30), weighted:
         given = {"classes": range(K)} if K > 1 else {}
         found.append(clone(learner).fit(X[rows], y[rows], sample_weight=weight[rows] if weighted else None, **given))
     return found
+
+
+def with_strength(parts: list[Any], strength: float) -> Any:
+    """Merged parts with a balance of a given strength."""
+    merged = clone(parts[0]).begin(parts[0].n_features_in_, classes=parts[0].classes_)
+    merged._parts = len(parts)
+    merged.state_ = merged._merged([part.state_ for part in parts], merged.state_, strength)
+    return merged
 
 
 def quadratic(learner: Any) -> tuple[np.ndarray, np.ndarray, float]:
@@ -194,7 +204,7 @@ def test_balanced_parts_forecast_as_one_pass(gamma: float, growth: float, k: int
     tally[EXCESS] = 0.5 * gamma * np.log(A / lam)
     part = SurrogateState(P=np.array([[1 / A]]), w=np.array([w]), tally=tally)
     common = empty(1, lam)
-    found = balance([part] * k, lam)
+    found = balance([part] * k, lam, 1.0)
     merged = sum_of([part] * k, common, found)
     once = forecast_of_a_leader(gamma, lam, theta, pull, lam * (1 + k * growth))
     assert merged.w[0] - found.pull * pull * merged.P[0, 0] == pytest.approx(once, rel=1e-6)
@@ -203,6 +213,46 @@ def test_balanced_parts_forecast_as_one_pass(gamma: float, growth: float, k: int
     if gamma == 1.0:
         assert found.priors == pytest.approx(0, abs=1e-9)
         assert found.pull == pytest.approx(1)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 4.0, 30.0])
+@pytest.mark.parametrize("wide", [0.0, 0.5, 1.0, 3.0])
+def test_the_strength_is_the_spread_of_the_leaders(gamma: float, wide: float) -> None:
+    """Relative to that of random labels, from its equation; a weaker balance counts lambda and the pull for less."""
+    lam, k, growth = 0.3, 4, np.array([0.2, 5.0])
+    tally = np.zeros(SUMS)
+    tally[EXCESS] = 0.5 * gamma * np.log1p(growth).sum()
+    v = [
+        float(solve_ivp(lambda _, v: gamma / 2 - (2 * gamma - 1) * v, (0, t), [0.0], rtol=1e-10).y[0, -1])
+        for t in np.log1p(growth)
+    ]
+    A = lam * (1 + growth)
+    signs = np.array([1.0, -1.0, 1.0, -1.0]) * np.sqrt(0.75)  # a sample variance of 1
+    leaders = np.array([7.0, -2.0]) + wide * signs[:, None] * np.sqrt(v / A)
+    states = [SurrogateState(P=np.diag(1 / A), w=w, tally=tally) for w in leaders]
+    found, full = balance(states, lam), balance(states, lam, 1.0)
+    expected = (k - 1) * sum(v)
+    assert found.strength == pytest.approx(min(1.0, (1 + wide**2 * expected) / (1 + expected)), rel=1e-6)
+    assert found.priors == pytest.approx(found.strength * full.priors)
+    np.testing.assert_allclose(found.prior, found.strength * full.prior)
+    assert found.pull == pytest.approx(full.pull**found.strength)
+    assert balance(states, lam, 0.0)[1:3] == (0.0, 1.0)
+    assert balance(states, lam, 1.5).pull == pytest.approx(1.5 * full.pull)
+
+
+@pytest.mark.parametrize("learner", [AIOLI(radius=5.0), FOLKLORE(radius=5.0), GAF(radius=5.0)], ids=str)
+def test_labels_that_are_less_random_make_it_weaker(learner: Any) -> None:
+    found: dict[str, list[float]] = {"random": [], "separable": []}
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1000, 5)) / np.sqrt(5)
+        z = X @ [3, -3, 2, 0, 1]
+        for name, y in (("random", rng.random(1000) < expit(z)), ("separable", z > 0)):
+            shards = [clone(learner).fit(X[i::8], y[i::8]) for i in range(8)]
+            lam = shards[0]._constants.regularization
+            found[name].append(balance([part.state_ for part in shards], lam).strength)
+    assert np.mean(found["random"]) > 0.6
+    assert np.mean(found["separable"]) < 0.75 * np.mean(found["random"])
 
 
 @pytest.mark.parametrize(
@@ -214,26 +264,45 @@ def test_balanced_parts_forecast_as_one_pass(gamma: float, growth: float, k: int
     ],
     ids=str,
 )
-def test_balanced_is_better_than_its_parts(learner: Any, K: int, n: int) -> None:
-    """The mean log loss of new rows above that of the true model."""
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(n + 4000, 5)) / np.sqrt(5)
-    W = rng.normal(size=(K, 5))
-    W *= 0.8 * learner.radius / np.linalg.norm(W, axis=1, keepdims=True) / (2 if K == 2 else 1)
-    true = softmax(X @ W.T, axis=1)
-    y = (true.cumsum(axis=1) < rng.random((n + 4000, 1))).sum(axis=1)
+@pytest.mark.parametrize("rule", ["balanced", "rows"])
+def test_it_is_better_than_its_parts(learner: Any, K: int, n: int, rule: str) -> None:
+    """The mean log loss of new rows above that of the true model, on five streams."""
+    losses = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n + 4400, 5)) / np.sqrt(5)
+        W = rng.normal(size=(K, 5))
+        W *= 0.8 * learner.radius / np.linalg.norm(W, axis=1, keepdims=True) / (2 if K == 2 else 1)
+        true = softmax(X @ W.T, axis=1)
+        y = (true.cumsum(axis=1) < rng.random((n + 4400, 1))).sum(axis=1)
+        found = [clone(learner).fit(X[i:n:8], y[i:n:8], classes=range(K)) for i in range(8)]
+        given = {"X": X[n:-4000], "y": y[n:-4000]} if rule == "rows" else {}
+        once, added = clone(learner).fit(X[:n], y[:n]), merge(found, rule="sum")
+        chosen = np.arange(4000), y[-4000:]
+        losses.append(
+            [
+                np.log(true[-4000:][chosen] / fitted.predict_proba(X[-4000:])[chosen]).mean()
+                for fitted in (merge(found, rule=rule, **given), once, added, *found)
+            ]
+        )
+    mine, once, added, *each = np.mean(losses, axis=0)
+    few = 1.3 if rule == "balanced" else 2.0  # 400 rows decide with some noise
+    assert mine < min(few * once, added, *each)
 
-    def excess(p: np.ndarray) -> float:
-        rows = np.arange(4000), y[n:]
-        return float(np.log(true[n:][rows] / p[rows]).mean())
 
-    found = [clone(learner).fit(X[i:n:8], y[i:n:8], classes=range(K)) for i in range(8)]
-    merged, added = merge(found), merge(found, rule="sum")
-    once = excess(clone(learner).fit(X[:n], y[:n]).predict_proba(X[n:]))
-    mine = excess(merged.predict_proba(X[n:]))
-    assert mine < min(excess(part.predict_proba(X[n:])) for part in found)
-    assert mine < 1.3 * once
-    assert mine < excess(added.predict_proba(X[n:]))
+@pytest.mark.parametrize("learner", [AIOLI(radius=3.0), FOLKLORE(radius=10.0), FOLKLORE(radius=30.0)], ids=str)
+def test_classes_that_can_almost_be_separated(learner: Any) -> None:
+    """There one pass is closer to the sum than to the balance of converged parts."""
+    X, y = shuffle(*load_breast_cancer(return_X_y=True), random_state=0)
+    X = np.column_stack([(X - X.mean(axis=0)) / X.std(axis=0), np.ones(len(y))])
+    X /= np.linalg.norm(X, axis=1).max()
+
+    def loss(fitted: Any) -> float:
+        return float(-np.log(fitted.predict_proba(X[400:])[np.arange(len(y) - 400), y[400:]]).mean())
+
+    found = [clone(learner).fit(X[i:400:8], y[i:400:8], classes=[0, 1]) for i in range(8)]
+    once = loss(clone(learner).fit(X[:400], y[:400]))
+    assert loss(merge(found)) < min(1.3 * once, loss(with_strength(found, 1.0)) / 1.05, *map(loss, found))
 
 
 @pytest.mark.parametrize(("learner", "K"), [case for case in MERGEABLE if not isinstance(case[0], GAF)], ids=str)
@@ -254,13 +323,70 @@ def test_balanced_learns_on_by_the_definition(learner: Any, K: int) -> None:
         assert merged.total_loss_ - best.loss <= merged.regret_certificate()
 
 
-@pytest.mark.parametrize("aside", [{"pull": 4.0}, {"priors": 0.5}, {"priors": np.inf}, {"pull": "1"}, {"rule": "sum"}])
+@pytest.mark.parametrize("aside", [{"pull": 4.6}, {"priors": 0.5}, {"priors": np.inf}, {"pull": "1"}, {"rule": "sum"}])
 def test_a_file_with_impossible_merging_is_refused(aside: dict[str, Any]) -> None:
     learner = AIOLI()
     with pytest.raises(ValueError, match=next(iter(aside))):
         learner._take_up({"parts": 3} | aside)
     with pytest.raises(ValueError, match=r"belongs to merged learners|not expected"):
         AIOLI()._take_up(dict.fromkeys(aside, 1.0))
+
+
+@pytest.mark.parametrize(("learner", "K"), [case for case in MERGEABLE if case[1] > 1], ids=str)
+def test_rows_weigh_the_strengths(learner: Any, K: int) -> None:
+    """By the likelihood of their labels; they are not learned."""
+    found = parts(learner, K)
+    before = [fingerprint(part) for part in found]
+    X, y, _ = stream(K, 30, seed=7)
+    measured = balance([part.state_ for part in found], found[0]._constants.regularization).strength
+    strengths = np.array([measured, *STRENGTHS])
+    said = np.array([with_strength(found, strength).predict_proba(X)[np.arange(30), y] for strength in strengths])
+    likelihood = said.prod(axis=1)
+    merged = merge(found, rule="rows", X=X, y=y)
+    assert_alike(merged, with_strength(found, float(likelihood @ strengths / likelihood.sum())))
+    assert merged.state_.tally[ROWS] == sum(part.state_.tally[ROWS] for part in found)
+    assert_same_state(merged, found[0].merge(*found[1:], rule="rows", X=X, y=y))
+    assert [fingerprint(part) for part in found] == before
+
+
+def test_rows_decide() -> None:
+    """Labels that are as forecast, or the opposite: the pull is least, or largest."""
+    found = parts(AIOLI(radius=3.0), 2)
+    X = within(np.random.default_rng(0).normal(size=(5000, 3)), 1.0)
+    y = merge(found).predict(X)
+    assert_alike(merge(found, rule="rows", X=X, y=y), merge(found, rule="sum"))
+    opposite = merge(found, rule="rows", X=X, y=1 - y)
+    assert opposite._pull == pytest.approx(1.5 * balance([part.state_ for part in found], 1 / 9, 1.0).pull)
+    assert opposite.merge(opposite, rule="rows", X=X, y=1 - y)._pull <= 1.5 * 6
+
+
+def test_rows_of_an_exact_sum_change_nothing() -> None:
+    found = parts(VovkAzouryWarmuth(regularization=0.3), 1)
+    X, y, _ = stream(1, 20, seed=7)
+    assert_same_state(merge(found, rule="rows", X=X, y=y), merge(found))
+
+
+def test_bad_rows_for_the_rule_are_refused() -> None:
+    found = parts(AIOLI(radius=3.0), 2)
+    before = [fingerprint(part) for part in found]
+    X, y, _ = stream(2, 20, seed=7)
+    X_with_a_hole = X.copy()
+    X_with_a_hole[4, 1] = np.nan
+    for rule, rows, words in (
+        ("rows", {}, 'pass X and y, rows that no part has learned, with rule="rows"'),
+        ("rows", {"X": X}, "pass X and y"),
+        ("rows", {"y": y}, "pass X and y"),
+        ("balanced", {"X": X, "y": y}, "pass X and y"),
+        ("sum", {"y": y}, "pass X and y"),
+        ("rows", {"X": X_with_a_hole, "y": y}, "row 4, column 1"),
+        ("rows", {"X": X[:, :2], "y": y}, "2 features"),
+        ("rows", {"X": X[:5], "y": y}, "inconsistent numbers of samples"),
+        ("rows", {"X": X[:0], "y": y[:0]}, "0 sample"),
+        ("rows", {"X": X, "y": y + 5}, "is not one of"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            merge(found, rule=rule, **rows)
+    assert [fingerprint(part) for part in found] == before
 
 
 def test_the_rule_is_checked() -> None:
@@ -276,11 +402,13 @@ def test_the_rule_is_checked() -> None:
 @mergeable
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sizes", [(1,) * 40, (60, 60), (200, 3, 50)], ids=len)
+@pytest.mark.parametrize("rule", ["balanced", "sum", "rows"])
 def test_the_certificate_is_above_the_regret_of_the_union(
-    learner: Any, K: int, weighted: bool, sizes: tuple[int, ...]
+    learner: Any, K: int, weighted: bool, sizes: tuple[int, ...], rule: str
 ) -> None:
     X, y, weight = stream(K, sum(sizes))
-    merged = merge(parts(learner, K, sizes, weighted))
+    rows = dict(zip("Xy", stream(K, 30, seed=7), strict=False)) if rule == "rows" else {}
+    merged = merge(parts(learner, K, sizes, weighted), rule, **rows)
     competition = merged.competes_with
     domain = Ball(2.0) if K == 1 else competition.domain
     given = {} if K == 1 else {"classes": range(K)}
@@ -426,6 +554,29 @@ def test_syncs_count_the_past_once(n_shards: int, m: int) -> None:
     assert game.state_.tally[ROWS] == len(y)
     best = best_in_hindsight(X, y, domain=Ball(3.0))
     assert game.total_loss_ - best.loss <= game.regret_certificate()
+
+
+@mergeable
+def test_the_second_stretch_weighs_the_rules(learner: Any, K: int) -> None:
+    """Before it is learned: the first one is merged as by `merge`, whatever comes after the second."""
+    X, y, weight = stream(K, 120)
+    given = {"classes": range(K)} if K > 1 else {}
+    game = fit_sharded(learner, X, y, 3, 20, rule="rows", **given)
+    found = [clone(learner).fit(X[i : i + 20], y[i : i + 20], **given) for i in (0, 20, 40)]
+    first = merge(found, rule="rows", X=X[60:], y=y[60:])
+    if K > 1:
+        assert (game._pull, game._priors) == (first._pull, first._priors)
+        assert game.state_.tally[ROWS] == 120
+        best = best_in_hindsight(X, y, domain=game.competes_with.domain, loss=game.competes_with.loss)
+        assert game.total_loss_ - best.loss <= game.regret_certificate()
+        weighted = fit_sharded(learner, X, y, 3, 20, rule="rows", sample_weight=np.r_[np.ones(60), weight[60:]])
+        assert weighted._pull != game._pull or weighted._pull == 1.0
+    else:
+        assert_same_state(game, fit_sharded(learner, X, y, 3, 20))
+    assert_same_state(fit_sharded(learner, X, y, 1, rule="rows", **given), clone(learner).fit(X, y, **given))
+    for m in (None, 40):
+        with pytest.raises(ValueError, match=r'rule="rows" uses the rows after the first 120, and there are 120'):
+            fit_sharded(learner, X, y, 3, m, rule="rows", **given)
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky", "sequential"])

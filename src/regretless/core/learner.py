@@ -136,10 +136,10 @@ class OnlineLearner(Stored):
         """Take over what these learners know besides their states, before they are merged into this one."""
         self._parts = sum(part._parts for part in parts)
 
-    def _merged(self, states: Sequence[Any], common: Any, rule: str) -> Any:
+    def _merged(self, states: Sequence[Any], common: Any, rule: str | float) -> Any:
         """The state with the rows of all these, which started from a common one, if states are sums over rows.
 
-        For rule see `merge`.
+        For rule see `merge`; a number is one that `_rule_by` returned.
         """
         reason = "each of its steps depends on the last one, so its state is not a sum over rows."
         if "X" in self.grows:
@@ -149,6 +149,13 @@ class OnlineLearner(Stored):
         raise ValueError(
             f"{type(self).__name__} cannot be merged: {reason} AIOLI, FOLKLORE, GAF and VovkAzouryWarmuth can."
         )
+
+    def _rule_by(self, states: Sequence[Any], X: Any, Y: Array, weight: Array) -> str | float:
+        """The rule by which these states, merged into this learner, forecast some rows well.
+
+        A learner with more than one rule implements it.
+        """
+        return "sum"
 
     def _require_one_game(self) -> None:
         """Refuse merged learners: theorems are about consecutive forecasts of one learner."""
@@ -572,11 +579,11 @@ class OnlineLearner(Stored):
         tags.input_tags.sparse = self.takes_sparse
         return tags
 
-    def merge(self, *others: Self, rule: str = "balanced") -> Self:
+    def merge(self, *others: Self, rule: str = "balanced", X: Any = None, y: Any = None) -> Self:
         """A new learner that has learned the rows of all of them (`regretless.merge`)."""
         from regretless.core.merging import merge
 
-        return merge([self, *others], rule)
+        return merge([self, *others], rule, X, y)
 
 
 class OnlineClassifier(ClassifierMixin, OnlineLearner):

@@ -14,9 +14,10 @@ from regretless.core.turns import reading
 Learner = TypeVar("Learner", bound=OnlineLearner)
 
 RULES = ("balanced", "sum")
+BY_ROWS = "rows"  # the rule depends on rows that no part has learned
 
 
-def merge(learners: Sequence[Learner], rule: str = "balanced") -> Learner:
+def merge(learners: Sequence[Learner], rule: str = "balanced", X: Any = None, y: Any = None) -> Learner:
     r"""A new learner that has learned all rows of the given ones: their sums of quadratics, added.
 
     The state of `AIOLI`, `FOLKLORE`, `GAF` and `VovkAzouryWarmuth` is :math:`\lambda|V|^2 + \sum_s q_s(V)`, one
@@ -28,6 +29,8 @@ def merge(learners: Sequence[Learner], rule: str = "balanced") -> Learner:
     for the pull of their forecasts towards equal probabilities; if lambda then counts once and the pull shrinks with
     the rows, the result overshoots and may be worse than each part. The default rule measures how far the leaders have
     converged and lets lambda and the pull count accordingly, between once and once per part (docs/merging.md).
+    ``rule="rows"`` weighs several such counts, among them those of the other two rules, by their losses on rows that no
+    part has learned.
 
     **Guarantee.** Every quadratic lies below its loss, wherever it was taken. So `regret_certificate()` of the result
     holds for the union of the rows: the losses are those of the parts' own forecasts, and the comparator is the best
@@ -40,8 +43,10 @@ def merge(learners: Sequence[Learner], rule: str = "balanced") -> Learner:
     learners : at least two learners of the same class, with the same parameters, classes and features. Other learners
         are refused: a step of a first-order learner or of ONS depends on the previous step, so there is nothing to add.
         Merge all of them at once: merging some, then the rest, does not give quite the same under "balanced".
-    rule : "balanced", close to the learner of one pass, or "sum", the exact sum of the quadratics with lambda once,
-        which may overshoot.
+    rule : "balanced", close to the learner of one pass; "sum", the exact sum of the quadratics with lambda once, which
+        may overshoot; or "rows", between and beyond them, by the losses on X and y.
+    X, y : rows and labels for ``rule="rows"``, a few hundred that no part has learned. They are not learned here
+        either: pass them to `partial_fit` of the result afterwards.
 
     Examples
     --------
@@ -55,20 +60,28 @@ def merge(learners: Sequence[Learner], rule: str = "balanced") -> Learner:
     >>> one = AIOLI(radius=5.0).fit(X, y)
     >>> print(f"regret <= {learner.regret_certificate():.1f}; in one pass {one.regret_certificate():.1f}")
     regret <= 80.8; in one pass 31.0
+    >>> new = rng.normal(size=(200, 5)) / np.sqrt(5)
+    >>> labels = rng.random(200) < 1 / (1 + np.exp(-new @ [3, -3, 2, 0, 1]))
+    >>> learner = merge(parts, rule="rows", X=new, y=labels).partial_fit(new, labels)
     """
     given = list(learners)
     if len(given) < 2:
         raise ValueError(f"{len(given)} learners given: merge needs at least two.")
-    require_rule(rule)
+    require_rule(rule, *RULES, BY_ROWS)
+    if not (X is None) == (y is None) == (rule != BY_ROWS):
+        raise ValueError(f'rule={rule!r}: pass X and y, rows that no part has learned, with rule="rows" and only then.')
     first = given[0]
     for i, learner in enumerate(given):
         _require_alike(first, learner, i)
     merged = beginning(first)
+    rows = merged._take_in(X, y, None, None) if rule == BY_ROWS else None
     with ExitStack() as turns:
         for learner in given:
             turns.enter_context(reading(learner))
         merged._follow(given)
-        merged.state_ = merged._merged([learner.state_ for learner in given], merged.state_, rule)
+        states = [learner.state_ for learner in given]
+        by = rule if rows is None else merged._rule_by(states, *rows)
+        merged.state_ = merged._merged(states, merged.state_, by)
     return merged
 
 
@@ -79,10 +92,10 @@ def beginning(learner: Learner) -> Learner:
     return begun
 
 
-def require_rule(rule: str) -> None:
+def require_rule(rule: str, *known: str) -> None:
     """Refuse an unknown rule."""
-    if rule not in RULES:
-        raise ValueError(f"rule={rule!r} is unknown: choose one of {RULES}.")
+    if rule not in known:
+        raise ValueError(f"rule={rule!r} is unknown: choose one of {known}.")
 
 
 def require_sums(learner: OnlineLearner) -> None:

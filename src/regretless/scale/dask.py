@@ -36,7 +36,7 @@ def fit(
     learner : a learner that can be merged, or its text: `AIOLI`, `FOLKLORE`, `GAF` or `VovkAzouryWarmuth`.
     classes : the labels, for a classifier.
     sync_every : merge after this many rows of each partition, and continue from the merged state.
-    rule : as in `merge`.
+    rule : "balanced" or "sum", as in `merge`.
     """
     import dask
 

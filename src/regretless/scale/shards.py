@@ -12,7 +12,7 @@ from typing import Any
 
 from regretless.core import validate
 from regretless.core.errors import NoCertificate
-from regretless.core.merging import require_rule, require_sums
+from regretless.core.merging import RULES, require_rule, require_sums
 from regretless.core.persist import from_bytes
 from regretless.core.tally import ROWS
 from regretless.learners.wrappers.sharding import join
@@ -29,7 +29,7 @@ def learn_part(start: bytes, X: Any, y: Any) -> bytes:
 def fit_rounds(start: Any, learn: Round, sync_every: int | None, rule: str) -> Any:
     """The merged learner of all shards, and one printed line with its certificate."""
     require_sums(start)
-    require_rule(rule)
+    require_rule(rule, *RULES)
     every = None if sync_every is None else validate.whole("sync_every", sync_every, 1)
     game, first, most = start, 0, 0
     alone: list[float] = []

@@ -213,7 +213,7 @@ def fit(
     shards : the number of partitions; None: as many as there are.
     sync_every : merge after this many rows of each partition, and continue from the merged state. Every round is one
         Spark job over the cached rows.
-    rule : as in `merge`.
+    rule : "balanced" or "sum", as in `merge`.
     """
     start = start_of(learner, features, classes)
     names = start.feature_names_in_.tolist()

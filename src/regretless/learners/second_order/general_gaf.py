@@ -180,7 +180,7 @@ class GeneralGAF(OnlineRegressor):
     def _check_state(self) -> None:
         check(self.state_, self._constants.regularization, min(self._largest))
 
-    def _merged(self, states: Sequence[Any], common: Any, rule: str) -> Any:
+    def _merged(self, states: Sequence[Any], common: Any, rule: str | float) -> Any:
         return sum_of(states, common)
 
     def _limits(self) -> tuple[float, float]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+from scipy.special import log_softmax, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
@@ -17,7 +20,7 @@ from regretless.core.tally import EXCESS, ROWS, WIDEST, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.second_order import curvature, panels
 from regretless.learners.second_order.device import PlaysOnDevice
-from regretless.learners.second_order.merging import balance, sum_of
+from regretless.learners.second_order.merging import STRENGTHS, balance, sum_of
 from regretless.learners.second_order.rounding import allowance, require_digits
 from regretless.learners.second_order.surrogate import SurrogateState, check, first_invalid, helmert, start
 
@@ -120,13 +123,25 @@ class SurrogateClassifier(PlaysOnDevice, OnlineClassifier):
             return super()._first_invalid(stack)
         return first_invalid(stack, self._constants.regularization, min(self._largest))
 
-    def _merged(self, states: Sequence[Any], common: Any, rule: str) -> Any:
+    def _merged(self, states: Sequence[Any], common: Any, rule: str | float) -> Any:
         if rule == "sum" or common.tally[ROWS] > 0:  # rows of the past may count only once
             return sum_of(states, common)
-        balanced = balance(states, self._constants.regularization)
+        balanced = balance(states, self._constants.regularization, None if isinstance(rule, str) else rule)
         self._priors += balanced.priors
         self._pull_by(balanced.pull**self._keeps_pull)
         return sum_of(states, common, balanced)
+
+    def _rule_by(self, states: Sequence[Any], X: Any, Y: Array, weight: Array) -> str | float:
+        """The mean strength of a balance, weighed by the likelihood of the labels."""
+        strengths = np.array([balance(states, self._constants.regularization).strength, *STRENGTHS])
+        gains = np.empty(strengths.size)
+        for i, strength in enumerate(strengths):
+            trial = copy.copy(self)
+            trial.state_ = trial._merged(states, self.state_, float(strength))
+            out = trial._new_forecasts(X.shape[0])
+            trial._forecast(X, out)
+            gains[i] = weight @ (Y * log_softmax(out, axis=1)).sum(axis=1)
+        return float(softmax(gains) @ strengths)
 
     def _follow(self, parts: Sequence[Any]) -> None:
         super()._follow(parts)
@@ -134,9 +149,13 @@ class SurrogateClassifier(PlaysOnDevice, OnlineClassifier):
         self._pull_by(sum(part._pull for part in parts) / len(parts))
 
     def _pull_by(self, factor: float) -> None:
-        """Multiply the forecast's pull towards equal probabilities."""
-        self._pull *= factor
+        """Multiply the forecast's pull towards equal probabilities, within the limit for this number of parts."""
+        self._pull = min(self._pull * factor, self._most_pull)
         self._constants = self._prepare(self.n_features_in_, self._n_classes)
+
+    @property
+    def _most_pull(self) -> float:
+        return STRENGTHS[-1] * self._parts
 
     def _aside(self) -> dict[str, Any]:
         merging = {"priors": self._priors, "pull": self._pull} if self._parts > 1 else {}
@@ -146,7 +165,8 @@ class SurrogateClassifier(PlaysOnDevice, OnlineClassifier):
         super()._take_up({name: value for name, value in aside.items() if name not in MERGING})
         for name in MERGING & aside.keys():
             state_checks.require(self._parts > 1, f"{name} belongs to merged learners, and this one is not")
-            state_checks.within(name, validate.positive(name, aside[name]), 1.0, float(self._parts))
+            most = self._most_pull if name == "pull" else float(self._parts)
+            state_checks.within(name, validate.positive(name, aside[name]), 1.0, most)
             setattr(self, f"_{name}", float(aside[name]))
 
     def _limits(self) -> tuple[float, float]:

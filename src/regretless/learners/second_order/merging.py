@@ -16,6 +16,16 @@ the forecast to be that of one pass. For :math:`\gamma = 1` both are 1, the exac
 
 :math:`\gamma` is measured: a row adds about :math:`g^2 q/4` to the excess and :math:`\kappa g^2 q` to
 :math:`\ln\det A`, so :math:`\gamma = 2\, excess / \ln\det(A/\lambda)`.
+
+All this is for labels that are as random as the forecasts say, :math:`E g^2 = p(1-p)`. The leaders of the parts then
+differ: the variance of a leader along a direction is v / A with
+
+.. math:: \frac{dv}{d\ln A} = \frac\gamma2 - (2\gamma - 1)\,v, \quad
+          v = \frac{\gamma}{2(2\gamma - 1)}\left(1 - a^{1 - 2\gamma}\right).
+
+If the classes can almost be separated, the labels are less random, the leaders differ less and still grow: one pass is
+then closer to the exact sum. `strength` is the spread of the leaders relative to this one, at most 1, and the balance
+is applied in this proportion.
 """
 
 from __future__ import annotations
@@ -42,6 +52,7 @@ from regretless.learners.second_order.rounding import (
 # The largest condition number at which A is computed from its inverse.
 MOST_CONDITION = 1e12
 LEAST_GROWTH = 1e-9  # of A along a direction, relative to lambda: below it the direction has no rows
+STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)  # of the balance: those compared on rows
 
 
 class Balance(NamedTuple):
@@ -50,6 +61,7 @@ class Balance(NamedTuple):
     prior: Array  # added to A: lambda, ell - 1 times
     priors: float  # the largest ell - 1
     pull: float  # the factor of the forecast's pull
+    strength: float  # 0 is the sum, 1 is for converged parts, more enlarges the pull further
 
 
 def sum_of(states: Sequence[Any], common: Any, balance: Balance | None = None) -> Any:
@@ -86,8 +98,8 @@ def sum_of(states: Sequence[Any], common: Any, balance: Balance | None = None) -
     return type(common)(P=P, w=common.w + move.T.reshape(common.w.shape), tally=tally)
 
 
-def balance(states: Sequence[Any], regularization: float) -> Balance:
-    """The prior and the pull of one pass over the rows of all parts: see the module."""
+def balance(states: Sequence[Any], regularization: float, by: float | None = None) -> Balance:
+    """The prior and the pull of one pass over the rows of all parts, of a given strength or the measured one."""
     k = len(states)
     parts = [inverse(covariance(state.P, state.tally)) for state in states]
     values, directions = np.linalg.eigh(sum(parts) / k)
@@ -98,9 +110,23 @@ def balance(states: Sequence[Any], regularization: float) -> Balance:
     priors = np.clip(k - 1.0 + k * (1.0 + growth) * (1.0 / longer - 1.0), 0.0, k - 1.0)  # ell - 1
     pulls = -k * np.expm1((1.0 - gamma) * one) + k / longer * np.exp(one - gamma * all_parts)
     weight = growth / (k * growth + 1.0 + priors)  # how much a direction has in q = x' P x of a typical row
+    pull = min(max(float(pulls @ weight / weight.sum()), 1.0), float(k))
+    if by is None:
+        by = strength(parts, [state.w for state in states], gamma, one)
+    priors *= min(by, 1.0)
     prior = (directions * (regularization * priors)) @ directions.T
-    pull = float(pulls @ weight / weight.sum())
-    return Balance(0.5 * (prior + prior.T), float(priors.max()), min(max(pull, 1.0), float(k)))
+    return Balance(0.5 * (prior + prior.T), float(priors.max()), pull ** min(by, 1.0) * max(by, 1.0), by)
+
+
+def strength(parts: Sequence[Array], leaders: Sequence[Array], gamma: float, growth: Array) -> float:
+    """The spread of the leaders relative to that for labels as random as forecast, at most 1; growth is ln a.
+
+    Both spreads have 1 added: those of few parts with few weights say little.
+    """
+    mean = inverse(np.sum(parts, axis=0)) @ sum(A @ w for A, w in zip(parts, leaders, strict=True))
+    spread = sum(float((w - mean) @ A @ (w - mean)) for A, w in zip(parts, leaders, strict=True))
+    v = -gamma / (2.0 * (2.0 * gamma - 1.0)) * np.expm1((1.0 - 2.0 * gamma) * growth)
+    return min(1.0, (1.0 + spread) / (1.0 + (len(parts) - 1.0) * float(v.sum())))
 
 
 def haste(parts: Sequence[Array], excess: float, regularization: float) -> float:

@@ -151,7 +151,7 @@ class VovkAzouryWarmuth(PlaysOnDevice, OnlineRegressor):
         state_checks.weights("w", self.state_.w, 1.0, most=state_checks.LARGEST_SQUARED)
         state_checks.within("tally, the largest target", self.state_.tally[HIGHEST], 0.0, LARGEST_TARGET)
 
-    def _merged(self, states: Sequence[Any], common: Any, rule: str) -> Any:
+    def _merged(self, states: Sequence[Any], common: Any, rule: str | float) -> Any:
         return sum_of(states, common)  # exact: its quadratics are the losses themselves
 
     def _limits(self) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from regretless.core import validate
 from regretless.core.blocks import Block
 from regretless.core.learner import OnlineLearner
-from regretless.core.merging import require_rule, require_sums
+from regretless.core.merging import BY_ROWS, RULES, require_rule, require_sums
 from regretless.core.types import Array
 
 Learner = TypeVar("Learner", bound=OnlineLearner)
@@ -50,8 +50,9 @@ def fit_sharded(
     sync_every : m, the rows per part; None means the number of rows divided by `n_shards`.
     n_jobs : the number of workers, as in joblib; `joblib.parallel_config` chooses the backend. The compiled loops
         release the GIL, so threads are sufficient.
-    rule : how the first stretch is merged, as in `merge`. Later stretches are always added exactly: the rows of the
-        common state may count only once in the certificate.
+    rule : how the first stretch is merged, as in `merge`. "rows" uses those of the second stretch, before they are
+        learned. Later stretches are always added exactly: the rows of the common state may count only
+        once in the certificate.
 
     Examples
     --------
@@ -69,24 +70,32 @@ def fit_sharded(
     """
     shards = validate.whole("n_shards", n_shards, 1)
     require_sums(learner)
-    require_rule(rule)
+    require_rule(rule, *RULES, BY_ROWS)
     game: Any = clone(learner)
     X, Y, weight = game._take_in(X, y, classes, sample_weight)
     n = X.shape[0]
     m = max(1, math.ceil(n / shards)) if sync_every is None else validate.whole("sync_every", sync_every, 1)
+    if rule == BY_ROWS and shards > 1 and n <= shards * m:
+        raise ValueError(
+            f'rule="rows" uses the rows after the first {shards * m}, and there are {n}: choose a smaller '
+            f"sync_every, or one of {RULES}."
+        )
     with Parallel(n_jobs=n_jobs) as workers:
         for start in range(0, n, shards * m):
             stop = min(start + shards * m, n)
             parts = [slice(i, min(i + m, stop)) for i in range(start, stop, m)]
             states = workers(delayed(_learned)(game, X[part], Y[part], weight[part]) for part in parts)
-            join(game, states, rule)
+            following = slice(stop, stop + shards * m)
+            by_rows = rule == BY_ROWS and start == 0 and shards > 1
+            join(game, states, rule, (X[following], Y[following], weight[following]) if by_rows else None)
     return game
 
 
-def join(game: Any, states: Sequence[Any], rule: str) -> None:
-    """Give a learner the rows of several states, which started from its own."""
-    game.state_ = states[0] if len(states) == 1 else game._merged(states, game.state_, rule)
+def join(game: Any, states: Sequence[Any], rule: str, rows: tuple[Any, Array, Array] | None = None) -> None:
+    """Give a learner the rows of several states, which started from its own; the given rows choose the rule."""
     game._parts = max(game._parts, len(states))
+    by = rule if rows is None else game._rule_by(states, *rows)
+    game.state_ = states[0] if len(states) == 1 else game._merged(states, game.state_, by)
 
 
 def _learned(learner: Any, X: Any, Y: Array, weight: Array) -> Any:
