@@ -23,6 +23,7 @@ from regretless import (
     ONS,
     AggregatingForecaster,
     KernelAIOLI,
+    KeyedLearner,
     MirrorDescent,
     MirrorDescentAggregator,
     OnlineBoosting,
@@ -106,6 +107,25 @@ def test_classes_and_columns_that_come_later() -> None:
     for i in range(30):
         learner.learn_one({"size": float(i), "colour": "rgbcmyk"[i % 7]}, "abc"[(i // 10 + i) % 3])
     learner.predict_one({"size": 3.0, "colour": "r"})
+
+
+def test_offsets_of_categories() -> None:
+    learner = OnlineLogisticRegression(max_categories=3)
+    rows = [{"size": float(i), "shop": f"shop {i % 11}", "town": f"town {i % 5}"} for i in range(40)]
+    learner.partial_fit(rows[:30], [i % 2 for i in range(30)]).predict_proba(rows)
+    learner.learn_one(rows[30], 1)
+
+
+def test_keyed_learners(tmp_path: Path) -> None:
+    X, rng = np.random.default_rng(0).normal(size=(200, 3)), np.random.default_rng(1)
+    numbers, y = rng.integers(0, 40, size=200), rng.integers(0, 2, size=200)
+    for keys in (numbers, np.array([f"key {i}" for i in numbers]), [f"key {i}" for i in numbers]):
+        for pooled in (False, True):
+            learner = KeyedLearner(AIOLI(radius=2.0), pooled=pooled)
+            learner.learn(keys, X, y, classes=[0, 1]).predict_proba(keys, X)
+            learner.learn(keys[:1], X[:1], y[:1])
+    learner.save(tmp_path / "model")
+    regretless.load(tmp_path / "model")
 
 
 def test_one_and_two_parameters_by_quadrature() -> None:
