@@ -1,12 +1,15 @@
 PYTHON ?= python
 
-.PHONY: help test lint types imports check bench docs site dist spelling fuzz mutation
+.PHONY: help test services lint types imports check bench docs site dist spelling fuzz mutation
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):  *## /\1\t/p' $(MAKEFILE_LIST)
 
-test:  ## all tests and doctests
+test:  ## all tests and doctests but those of services
 	$(PYTHON) -m pytest
+
+services:  ## the tests that need servers or a browser, or kill processes; those that are missing are skipped
+	$(PYTHON) -m pytest -m services
 
 lint:  ## style
 	$(PYTHON) -m ruff check .
@@ -42,7 +45,7 @@ bench:  ## measure the learners against floors and rivals, and update docs/bench
 	$(PYTHON) -m benchmarks --write
 
 fuzz:  ## random cases over every public learner, SECONDS per test (20 by default)
-	REGRETLESS_FUZZ_SECONDS=$(or $(SECONDS),20) $(PYTHON) -m pytest tests/fuzz
+	REGRETLESS_FUZZ_SECONDS=$(or $(SECONDS),20) $(PYTHON) -m pytest -m "" tests/fuzz
 
 mutation:  ## put faults into core and learners/second_order, and count those that the tests notice: build/mutation.json
 	$(PYTHON) tests/mutation.py prepare --tree . --out build/mutation

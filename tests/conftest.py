@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side: threads would wait for each other
@@ -18,11 +19,15 @@ settings.register_profile("regretless", deadline=None, derandomize=True, databas
 settings.load_profile("regretless")
 
 
+SLOW_TO_COMPILE = ["OnlineLogisticRegression", "FOLKLORE", "MirrorDescent", "GAF", "AIOLI"]  # first, so that none is last
+
+
 @pytest.fixture(scope="session", autouse=True)
 def compiled_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Before their first tests, the workers of pytest-xdist share the compilation of the learners that tests play.
 
-    Most files play every learner, so that otherwise all workers would compile the same kernels at the same time.
+    Most files play every learner, so that otherwise all workers would compile the same kernels at the same time. A worker
+    that finds nothing left to compile waits for the others.
     """
     if not hasattr(request.config, "workerinput"):
         return
@@ -31,13 +36,18 @@ def compiled_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     parameters = (item.callspec.params for item in request.session.items if hasattr(item, "callspec"))
     asked = {type(getattr(each, "learner", None)) for given in parameters for each in given.values()}
     kinds = [kind for kind in dict.fromkeys(type(entry.learner) for entry in LEARNERS) if kind in asked]
-    if int(request.config.workerinput["workerid"].removeprefix("gw")) % 2:
-        kinds.reverse()  # neighbours share kernels, and so do ensembles and their members
+    kinds.sort(key=lambda kind: kind.__name__ not in SLOW_TO_COMPILE)
+    kinds.sort(key=lambda kind: bool(kind.holds))  # ensembles after their members
     claims = tmp_path_factory.getbasetemp().parent / "compiled"
     claims.mkdir(exist_ok=True)
-    for kind in sorted(kinds, key=lambda kind: bool(kind.holds)):
+    for kind in kinds:
         if is_first(claims / kind.__name__):
-            compile_for(kind)
+            try:
+                compile_for(kind)
+            finally:
+                (claims / f"{kind.__name__} is ready").touch()
+    while not all((claims / f"{kind.__name__} is ready").exists() for kind in kinds):
+        time.sleep(0.2)
 
 
 def is_first(place: Path) -> bool:

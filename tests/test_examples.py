@@ -95,6 +95,7 @@ def test_keyed_learners(capsys):
     assert pooled < keyed and pooled < one
 
 
+@pytest.mark.services
 def test_service_client(capsys):
     pytest.importorskip("fastapi", reason="the service is not installed: pip install '.[serve]'")
     text = printed("service_client", capsys)

@@ -126,7 +126,7 @@ def checkpoint(folder: Path) -> int:
 OPTIONS = ["--target", "click", "--on-bad", "quarantine", "--checkpoint-every", "4096"]
 
 
-@pytest.mark.slow
+@pytest.mark.services
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=str)
 def test_killed_and_resumed_is_one_run(tmp_path: Path, how: signal.Signals) -> None:
     """Stopped while the rows come through a pipe, then given them again: the same files, byte for byte."""

@@ -80,7 +80,7 @@ main()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.services
 def test_killed_in_its_report_a_run_is_resumed(tmp_path):
     (tmp_path / "rows.csv").write_text(words().replace("k", ""))
     options = [str(tmp_path / "rows.csv"), "--target", "y", "--model", "OGD(radius=2)", "--out"]

@@ -15,6 +15,8 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("typer")
 
+pytestmark = pytest.mark.services
+
 HOW = [signal.SIGKILL, signal.SIGINT, signal.SIGTERM]
 OPTIONS = ["--model", "AIOLI(radius=2)", "--on-bad", "quarantine", "--checkpoint-every", "100", "--target", "y"]
 

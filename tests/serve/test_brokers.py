@@ -28,6 +28,8 @@ from regretless.serve.intake import Intake
 from regretless.serve.replay import verify
 from regretless.serve.tables import FORECAST, LABEL
 
+pytestmark = pytest.mark.services
+
 
 def message(**said) -> bytes:
     return json.dumps(said).encode()
@@ -212,7 +214,6 @@ with service(log, reached=reached) as engine:
 """
 
 
-@pytest.mark.slow
 def test_a_killed_consumer_gets_its_messages_again_and_says_the_same(kind, names, tmp_path):
     n = 300
     some = rows(n)

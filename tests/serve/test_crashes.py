@@ -25,6 +25,8 @@ from regretless.serve import EventLog
 from regretless.serve.replay import verify
 from regretless.serve.snapshots import Snapshots
 
+pytestmark = pytest.mark.services
+
 KILLS = int(os.environ.get("REGRETLESS_KILLS", "5"))
 POINTS = ["transaction", "committed", "learned", "snapshot", "file"]
 CLIENTS = 3
@@ -167,7 +169,6 @@ class Client:
             self.step()
 
 
-@pytest.mark.crashes
 def test_kill_9(nursery, log_url, tmp_path):
     chance = random.Random(0)
     deaths = [(POINTS[i % len(POINTS)], chance.choice([1, 2, 5, 11])) for i in range(KILLS)]

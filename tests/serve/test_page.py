@@ -17,6 +17,8 @@ from regretless.serve.keys import KeyFile
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
 
+pytestmark = pytest.mark.services
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 NASTY = "<img src=x onerror=alert(1)>"
 SERVER = f"""

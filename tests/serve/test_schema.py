@@ -17,6 +17,8 @@ from schemathesis.specs.openapi.checks import (  # noqa: E402
 
 from regretless.serve.api import make_app  # noqa: E402
 
+pytestmark = pytest.mark.services
+
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 QUICK = settings(
     max_examples=15,

@@ -3,8 +3,9 @@
 A call from Python to compiled code takes about 80 ns per array, and half a microsecond for a NamedTuple: more than the
 arithmetic of a short row. So the arrays and numbers of a learner are listed once, as addresses, sizes and values in one
 table (`RowCall`), and a call passes the table's address, the row and the label. Compiled code rebuilds the NamedTuples
-from the table, which costs nothing measurable, checks the row, and calls the kernels that learn and forecast blocks:
-results are the same to the bit.
+from the table, which costs nothing measurable, checks the row, and calls the kernels that learn and forecast blocks. It
+calls them by the addresses of their machine code, which are in the table too: called by name, they would be compiled
+once more, as a part of each call. Results are the same to the bit.
 
 A `RowCall` belongs to one state and to one tuple of constants, and holds references to both. It is no part of the
 learner: copies, pickles and model files are without it.
@@ -70,6 +71,8 @@ class Workspace(NamedTuple):
     width: int
     largest_square: float  # |x|^2
     largest_entry: float
+    run: int  # the addresses of the kernels
+    forecast: int
 
 
 class Listed(NamedTuple):
@@ -106,19 +109,25 @@ class RowCall:
         width = kernels.width or learner.n_features_in_
         self.shape, self.codes, self.largest_target = out.shape, kernels.codes, kernels.largest_target
         indptr, indices = grid_of_one(width if kernels.entries and width <= WIDEST_DENSE else 0)
+        Y, weight = np.zeros(out.shape), np.ones(1)
+        row: Any = Entries(indptr, indices, weight) if kernels.entries else weight.reshape(1, 1)
+        run = MachineCode(kernels.run, (kernels.state, row, Y, weight, kernels.constants, out))
+        forecast = MachineCode(kernels.forecast, (kernels.state, row, kernels.constants, out))
         work = Workspace(
-            Y=np.zeros(out.shape),
-            weight=np.ones(1),
+            Y=Y,
+            weight=weight,
             out=out,
             indptr=indptr,
             indices=indices,
             width=width,
             largest_square=kernels.largest * kernels.largest,
             largest_entry=kernels.largest_entry,
+            run=run.address,
+            forecast=forecast.address,
         )
         self.held = Table(Listed(kernels.state, kernels.constants, work))
         self.address = self.held.address
-        self.calls = compiled_calls(kernels.run, kernels.forecast, kernels.entries, self.held.kind)
+        self.calls = compiled_calls(run.kinds, forecast.kinds, kernels.entries, self.held.kind)
 
     def is_of(self, attributes: dict[str, Any]) -> bool:
         """Whether the learner with these attributes still has the same state, constants and labels."""
@@ -227,6 +236,40 @@ def _array(context: Any, builder: Any, kind: Any, read: Callable[[], Any]) -> An
     return found._getvalue()
 
 
+# ---------------------------------------------------------------------- kernels by their addresses
+
+
+class MachineCode:
+    """The code of a kernel for arguments of the given ones' types; the address is valid as long as the kernel."""
+
+    __slots__ = ("address", "kinds")
+
+    def __init__(self, compiled: Any, arguments: tuple[Any, ...]) -> None:
+        self.kinds = tuple(map(type_of, arguments))
+        compiled.compile(self.kinds)
+        found = compiled.overloads[self.kinds]
+        self.address: int = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+
+
+def caller(kinds: tuple[Any, ...]) -> Any:
+    """A function for compiled code: it calls the kernel at an address with arguments of these Numba types."""
+
+    @intrinsic
+    def call(context: Any, address: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            convention = context.call_conv
+            function = builder.inttoptr(given[0], convention.get_function_type(types.none, kinds).as_pointer())
+            values = cgutils.unpack_tuple(builder, given[1], len(kinds))
+            status, _ = convention.call_function(builder, function, types.none, kinds, values)
+            with cgutils.if_unlikely(builder, status.is_error):
+                convention.return_status_propagate(builder, status)
+            return context.get_dummy_value()
+
+        return types.none(types.intp, types.Tuple(kinds)), generate
+
+    return call
+
+
 # ---------------------------------------------------------------------- the calls
 
 
@@ -269,29 +312,25 @@ def are_in_order(indptr: NDArray[np.int32], indices: NDArray[np.int32], data: Ar
     return True
 
 
-def _name(function: Any) -> str:
-    return f"{function.__module__}.{function.__qualname__}"
-
-
 @cache
-def compiled_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> Calls:
-    """The calls for kernels and a table of this Numba type."""
-    opened = reader(kind)
-    name = hashlib.sha256(f"{_name(run)} {_name(forecast)} {kind}".encode()).hexdigest()[:16]
+def compiled_calls(run_kinds: tuple[Any, ...], forecast_kinds: tuple[Any, ...], takes_entries: bool, kind: Any) -> Calls:
+    """The calls for kernels with arguments of these Numba types, and a table of this one."""
+    opened, run, forecast = reader(kind), caller(run_kinds), caller(forecast_kinds)
+    name = hashlib.sha256(f"{run_kinds} {forecast_kinds} {kind}".encode()).hexdigest()[:16]
 
     def learn(address: int, x: Array, target: float) -> bool:
         state, constants, work = opened(address)
         if x.size != work.width or not fits(x, work.largest_square, work.largest_entry):
             return False
         set_target(work.Y, target)
-        run(state, x.reshape(1, x.size), work.Y, work.weight, constants, work.out)
+        run(work.run, (state, x.reshape(1, x.size), work.Y, work.weight, constants, work.out))
         return True
 
     def say(address: int, x: Array, out: Array, as_probabilities: bool) -> bool:
         state, constants, work = opened(address)
         if x.size != work.width or not fits(x, work.largest_square, work.largest_entry):
             return False
-        forecast(state, x.reshape(1, x.size), constants, out)
+        forecast(work.forecast, (state, x.reshape(1, x.size), constants, out))
         if as_probabilities:
             to_probabilities(out.reshape(1, out.size))
         return True
@@ -301,14 +340,15 @@ def compiled_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> C
         if x.size != work.width or x.size > work.indices.size or not fits(x, work.largest_square, work.largest_entry):
             return False
         set_target(work.Y, target)
-        run(state, Entries(work.indptr, work.indices, x), work.Y, work.weight, constants, work.out)
+        row = Entries(work.indptr, work.indices, x)
+        run(work.run, (state, row, work.Y, work.weight, constants, work.out))
         return True
 
     def say_full(address: int, x: Array, out: Array, as_probabilities: bool) -> bool:
         state, constants, work = opened(address)
         if x.size != work.width or x.size > work.indices.size or not fits(x, work.largest_square, work.largest_entry):
             return False
-        forecast(state, Entries(work.indptr, work.indices, x), constants, out)
+        forecast(work.forecast, (state, Entries(work.indptr, work.indices, x), constants, out))
         if as_probabilities:
             to_probabilities(out.reshape(1, out.size))
         return True
@@ -321,7 +361,7 @@ def compiled_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> C
             return False
         set_target(work.Y, target)
         row = Entries(indptr.astype(np.int64), indices.view(np.uint32), data)
-        run(state, row, work.Y, work.weight, constants, work.out)
+        run(work.run, (state, row, work.Y, work.weight, constants, work.out))
         return True
 
     def say_entries(address: int, indptr: Any, indices: Any, data: Array, out: Array, as_probabilities: bool) -> bool:
@@ -330,7 +370,8 @@ def compiled_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> C
             data, work.largest_square, work.largest_entry
         ):
             return False
-        forecast(state, Entries(indptr.astype(np.int64), indices.view(np.uint32), data), constants, out)
+        row = Entries(indptr.astype(np.int64), indices.view(np.uint32), data)
+        forecast(work.forecast, (state, row, constants, out))
         if as_probabilities:
             to_probabilities(out.reshape(1, out.size))
         return True
