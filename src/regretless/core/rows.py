@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from regretless.core.errors import BadRow
-from regretless.core.jit import kernel
+from regretless.core.jit import kernel, summing_kernel
 from regretless.core.types import Array
 from regretless.core.validate import rows as check_dense_rows
 from regretless.core.validate import writable
@@ -129,18 +129,20 @@ def first_damaged(indptr: NDArray[np.int64], indices: NDArray[np.uint32], data: 
     for t in range(indptr.size - 1):
         if indptr[t] < 0 or indptr[t + 1] < indptr[t] or indptr[t + 1] > stored:
             return t
-        for i in range(indptr[t], indptr[t + 1]):
-            if indices[i] >= n_columns:
-                return t
+        beyond = np.uint32(0)
+        for i in range(np.uint64(indptr[t]), np.uint64(indptr[t + 1])):  # the largest column, in vector instructions
+            beyond = max(beyond, indices[i])
+        if beyond >= n_columns:
+            return t
     return indptr.size - 1
 
 
-@kernel
+@summing_kernel
 def first_beyond(indptr: NDArray[np.int64], data: Array, bound: float) -> int:
     """The first row whose norm exceeds the bound (or is NaN), or the number of rows."""
     for t in range(indptr.size - 1):
         square = 0.0
-        for i in range(indptr[t], indptr[t + 1]):
+        for i in range(np.uint64(indptr[t]), np.uint64(indptr[t + 1])):
             square += data[i] * data[i]
         if not square <= bound * bound:
             return t

@@ -96,6 +96,22 @@ def slope(code: int, z: float, y: float) -> float:
 
 
 @kernel
+def value_and_slope(code: int, z: float, y: float) -> tuple[float, float]:
+    """`value` and `slope`: for the logistic loss with one exponential, and no branch that depends on the forecast.
+
+    >>> value_and_slope(HINGE, 0.25, 1.0)
+    (0.75, -1.0)
+    """
+    if code == LOGISTIC:
+        a = -y * z
+        e = math.exp(-abs(a))
+        likelier = 1.0 / (1.0 + e)
+        other = e * likelier
+        return max(a, 0.0) + math.log1p(e), -y * (likelier if a >= 0.0 else other)
+    return value(code, z, y), slope(code, z, y)
+
+
+@kernel
 def rival(z: Array, but: int) -> int:
     """The first index of the largest entry, other than `but`; -1 if there is none."""
     best = -1

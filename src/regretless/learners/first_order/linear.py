@@ -23,7 +23,7 @@ from regretless.core.prefetch import prefetch
 from regretless.core.rows import Entries
 from regretless.core.tally import ROWS, TALLIES, record
 from regretless.core.types import Array
-from regretless.theory.losses import Oracle, slope, slope_multiclass, value, value_multiclass
+from regretless.theory.losses import Oracle, slope_multiclass, value_and_slope, value_multiclass
 
 Indices = NDArray[np.uint32]
 
@@ -38,7 +38,7 @@ LEAST_SQUARE = (
     1e-280  # a row of smaller |x|^2, or |s|^2 or |g|^2, has a norm without correct digits: it changes no weight
 )
 LEAST_FACTOR = 1e-100
-AHEAD = 2  # rows whose lines of a table are fetched before they are needed
+AHEAD = 64  # entries: how far ahead the lines of a table are fetched before they are needed
 LEAST_FETCHED = 2**16  # numbers of a table that does not fit in the fastest caches
 RECOUNT = 65_536  # rows after which the squared norm is recomputed, so that rounding does not accumulate
 
@@ -71,29 +71,24 @@ def scores(w: Array, indices: Indices, data: Array, first: int, last: int, z: Ar
 
 
 @inlined_kernel
-def score(table: Array, indices: Indices, data: Array, first: int, last: int) -> tuple[float, float]:
-    """`scores` for one score per row: w.x and |x|^2."""
-    square, z = 0.0, 0.0
+def score(
+    table: Array, indices: Indices, data: Array, first: np.uint64, last: np.uint64, ahead: np.uint64
+) -> tuple[float, float]:
+    """`scores` for one score per row: w.x and |x|^2. Fetches the lines of the entries `ahead`, also of later rows."""
+    square, z, final = 0.0, 0.0, np.uint64(max(indices.size - 1, 0))
     for i in range(first, last):
         x = data[i]
         square += x * x
         z += x * table[indices[i], WEIGHTS, 0]
+        if ahead > 0:
+            prefetch(table, indices[min(i + ahead, final)])
     return z, square
 
 
 @kernel
-def rows_ahead(table: Array) -> int:
-    """How many rows ahead the lines of a table are fetched; 0 if it is small, so that this would only cost time."""
-    return AHEAD if table.size >= LEAST_FETCHED else 0
-
-
-@inlined_kernel
-def fetch(table: Array, indptr: NDArray[np.int64], indices: Indices, t: int, ahead: int) -> None:
-    """At row t, fetch the lines that row t + `ahead` needs (at the first row, those of all rows before it too)."""
-    if ahead > 0:
-        start = indptr[min(t + ahead if t > 0 else 1, indptr.size - 1)]
-        for i in range(start, indptr[min(t + ahead + 1, indptr.size - 1)]):
-            prefetch(table, indices[i])
+def entries_ahead(table: Array) -> np.uint64:
+    """How far ahead `score` fetches the lines of a table; 0 if it is small, so that this would only cost time."""
+    return np.uint64(AHEAD if table.size >= LEAST_FETCHED else 0)
 
 
 @kernel
@@ -106,49 +101,69 @@ def publish(z: Array, out: Array) -> None:
         out[1] = 0.5 * z[0]
 
 
+@inlined_kernel
+def publish_margin(z: float, out: Array, t: int) -> None:
+    """`publish` one score as the forecast of row t. (To count a view of the row would take longer than to write it.)"""
+    if out.shape[1] == 1:
+        out[t, 0] = z
+    else:
+        out[t, 0] = -0.5 * z
+        out[t, 1] = 0.5 * z
+
+
+def value_and_slope_of(loss: int | Oracle, z: float, y: float) -> tuple[float, float]:
+    """The loss of one score under the target y, and its slope.
+
+    Kernels choose between the two forms of a loss when they are compiled, so that named losses pay nothing.
+    """
+    return (loss.value(z, y), loss.slope(z, y)) if isinstance(loss, Oracle) else value_and_slope(loss, z, y)
+
+
+@chosen_by_type(value_and_slope_of)
+def _value_and_slope_of(loss: Any, z: Any, y: Any) -> Callable[..., tuple[float, float]]:
+    if isinstance(loss, types.BaseTuple):
+        return lambda loss, z, y: (loss.value(z, y), loss.slope(z, y))
+    return lambda loss, z, y: value_and_slope(loss, z, y)
+
+
+@kernel
+def margin_loss(loss: int | Oracle, z: float, two: bool, first: float, second: float) -> tuple[float, float]:
+    """The loss of one score, and its slope: the probabilities of two classes are given, or `first` is the target."""
+    if not two:
+        return value_and_slope_of(loss, z, first)
+    if min(first, second) == 0.0:  # one class: without a branch that depends on which one
+        found, its_slope = value_and_slope_of(loss, z, 1.0 if first == 0.0 else -1.0)
+        return (first + second) * found, (first + second) * its_slope
+    low, low_slope = value_and_slope_of(loss, z, -1.0)
+    high, high_slope = value_and_slope_of(loss, z, 1.0)
+    return first * low + second * high, first * low_slope + second * high_slope
+
+
 def loss_by_code(loss: int, z: Array, y: Array, s: Array, scratch: Array) -> float:
     """`loss_and_slope` of a named loss."""
-    if y.size == 1:
-        s[0] = slope(loss, z[0], y[0])
-        return value(loss, z[0], y[0])
+    if z.size == 1:
+        total, s[0] = margin_loss(loss, z[0], y.size == 2, y[0], y[y.size - 1])
+        return total
     s[:] = 0.0
     total = 0.0
     for k in range(y.size):
         if y[k] == 0.0:
             continue
-        if z.size == 1:
-            sign = 2.0 * k - 1.0
-            s[0] += y[k] * slope(loss, z[0], sign)
-            total += y[k] * value(loss, z[0], sign)
-        else:
-            slope_multiclass(loss, z, k, scratch)
-            for j in range(z.size):
-                s[j] += y[k] * scratch[j]
-            total += y[k] * value_multiclass(loss, z, k)
+        slope_multiclass(loss, z, k, scratch)
+        for j in range(z.size):
+            s[j] += y[k] * scratch[j]
+        total += y[k] * value_multiclass(loss, z, k)
     return total
 
 
 def loss_by_oracle(loss: Oracle, z: Array, y: Array, s: Array, scratch: Array) -> float:
-    """`loss_and_slope` of a custom loss, for regression or two classes."""
-    if y.size == 1:
-        s[0] = loss.slope(z[0], y[0])
-        return loss.value(z[0], y[0])
-    s[0] = 0.0
-    total = 0.0
-    for k in range(y.size):
-        if y[k] == 0.0:
-            continue
-        sign = 2.0 * k - 1.0
-        s[0] += y[k] * loss.slope(z[0], sign)
-        total += y[k] * loss.value(z[0], sign)
+    """`loss_and_slope` of a custom loss, which has one score."""
+    total, s[0] = margin_loss(loss, z[0], y.size == 2, y[0], y[y.size - 1])
     return total
 
 
 def loss_and_slope(loss: int | Oracle, z: Array, y: Array, s: Array, scratch: Array) -> float:
-    """The loss of the scores z, and its slope in s: y is a number, or a distribution over the classes.
-
-    Kernels choose between the two forms of a loss when they are compiled, so that named losses pay nothing.
-    """
+    """The loss of the scores z, and its slope in s: y is a number, or a distribution over the classes."""
     if isinstance(loss, Oracle):
         return loss_by_oracle(loss, z, y, s, scratch)
     return loss_by_code(loss, z, y, s, scratch)
@@ -257,9 +272,12 @@ def forecast_scaled(state: Any, rows: Entries, constants: Any, out: Array) -> No
 def forecast_block(table: Array, factor: float, rows: Entries, out: Array) -> None:
     """The forecasts of a block of rows."""
     indptr, indices, data = rows
-    w = table[:, WEIGHTS]
+    w, ahead = table[:, WEIGHTS], entries_ahead(table)
     z = np.empty(w.shape[1])
     for t in range(indptr.size - 1):
-        scores(w, indices, data, indptr[t], indptr[t + 1], z)
+        if z.size == 1:
+            z[0], _ = score(table, indices, data, np.uint64(indptr[t]), np.uint64(indptr[t + 1]), ahead)
+        else:
+            scores(w, indices, data, indptr[t], indptr[t + 1], z)
         z *= factor
         publish(z, out[t])

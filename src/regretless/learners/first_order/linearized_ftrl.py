@@ -9,8 +9,9 @@ import numpy as np
 
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
-from regretless.core.jit import kernel
+from regretless.core.jit import apart_kernel, inlined_kernel, kernel
 from regretless.core.one_row import RowKernels
+from regretless.core.prefetch import from_a_line
 from regretless.core.rows import Entries
 from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
@@ -22,10 +23,14 @@ from regretless.learners.first_order.linear import (
     LARGEST,
     WEIGHTS,
     count,
+    entries_ahead,
     forecast_table,
     loss_and_slope,
+    margin_loss,
     product,
     publish,
+    publish_margin,
+    score,
     scores,
 )
 from regretless.theory import bounds
@@ -35,6 +40,8 @@ from regretless.theory.losses import EXPONENTIAL, Custom, Oracle
 # After WEIGHTS and GRADIENTS: gradients minus sigma times the weights they were taken at, and the root of the sum of
 # squared gradients.
 Z, ROOT = 2, 3
+LEAST_CURVATURE = 1e-300  # of a weight that moves: one over it is a number
+AT_ONCE = 64  # entries whose roots are computed at once
 
 
 class FTRLState(NamedTuple):
@@ -142,7 +149,7 @@ class LinearizedFTRL(LinearLearner):
         )
 
     def _start(self, n_features: int, n_classes: int) -> FTRLState:
-        return FTRLState(np.zeros((n_features, 4, self._n_scores)), np.zeros(FIRST_ORDER_TALLIES))
+        return FTRLState(from_a_line(n_features, 4, self._n_scores), np.zeros(FIRST_ORDER_TALLIES))
 
     def _state_numbers(self, n_features: int, n_classes: int) -> int:
         return 4 * n_features
@@ -153,8 +160,8 @@ class LinearizedFTRL(LinearLearner):
         w, z, root = (self.state_.table[:, part] for part in (WEIGHTS, Z, ROOT))
         state_checks.within("table, the roots", root, 0.0, state_checks.LARGEST)
         over, curvature = np.abs(z) - c.l1, (c.beta + root) / c.alpha + c.l2
-        expected = np.where(over > 0.0, over, 0.0) / np.where(curvature > 0.0, curvature, 1.0)
-        expected = np.minimum(np.where(curvature > 0.0, expected, 0.0), c.radius)
+        moves = (over > 0.0) & (curvature > LEAST_CURVATURE)
+        expected = np.minimum(np.where(moves, over, 0.0) / np.where(moves, curvature, 1.0), c.radius)
         off = np.abs(w + np.sign(z) * expected)
         state_checks.require(
             np.all(off <= state_checks.ROUNDING * expected), "table: the weights are not those of the sums"
@@ -199,14 +206,21 @@ class LinearizedFTRL(LinearLearner):
         run(self.state_, rows, Y, weight, self._constants, out)
 
 
-@kernel
-def leader(z: float, curvature: float, l1: float, radius: float) -> float:
-    """argmin of z w + l1 |w| + curvature w^2/2 over |w| <= radius (0 where there is no curvature yet)."""
-    over = abs(z) - l1
-    if over <= 0.0 or curvature == 0.0:
-        return 0.0
-    size = min(over / curvature, radius)
-    return -size if z > 0.0 else size
+@inlined_kernel
+def lengthened(root: float, g: float, c: FTRLConstants) -> tuple[float, float]:
+    """A feature's root after the gradient g, and how far its weight then moves with z: 0 without curvature."""
+    longer = math.sqrt(root * root + g * g)
+    curvature = (c.beta + longer) * (1.0 / c.alpha) + c.l2
+    return longer, 1.0 / curvature if curvature > LEAST_CURVATURE else 0.0
+
+
+@inlined_kernel
+def follow(w: float, z: float, g: float, growth: float, rate: float, c: FTRLConstants) -> tuple[float, float]:
+    """A feature's weight and z after the gradient g, by which its root grew: argmin of z w + l1 |w| + w^2/(2 rate)."""
+    z += g - growth * (1.0 / c.alpha) * w
+    over = abs(z) - c.l1
+    size = min(over * rate, c.radius) if over > 0.0 else 0.0
+    return -size if z > 0.0 else size, z
 
 
 @kernel
@@ -216,14 +230,17 @@ def run(state: FTRLState, rows: Entries, Y: Array, weight: Array, constants: FTR
     table, tally, c = state.table, state.tally, constants
     w, gradients, z, roots = table[:, WEIGHTS], table[:, GRADIENTS], table[:, Z], table[:, ROOT]
     r = w.shape[1]
-    score, s, scratch = np.empty(r), np.empty(r), np.empty(r)
+    if r == 1:
+        run_margin(state, rows, Y, weight, constants, out)
+        return
+    each, s, scratch = np.empty(r), np.empty(r), np.empty(r)
     for t in range(indptr.size - 1):
         first, last = indptr[t], indptr[t + 1]
-        square = scores(w, indices, data, first, last, score)
-        publish(score, out[t])
+        square = scores(w, indices, data, first, last, each)
+        publish(each, out[t])
         if weight[t] == 0.0:
             continue
-        loss = loss_and_slope(c.loss, score, Y[t], s, scratch)
+        loss = loss_and_slope(c.loss, each, Y[t], s, scratch)
         largest = 0.0
         for i in range(first, last):
             j, x = indices[i], weight[t] * data[i]
@@ -232,10 +249,60 @@ def run(state: FTRLState, rows: Entries, Y: Array, weight: Array, constants: FTR
                 if g == 0.0:
                     continue
                 largest = max(largest, abs(g))
-                root = math.sqrt(roots[j, k] * roots[j, k] + g * g)
-                sigma = (root - roots[j, k]) / c.alpha
-                z[j, k] += g - sigma * w[j, k]
-                roots[j, k] = root
+                longer, rate = lengthened(roots[j, k], g, c)
+                w[j, k], z[j, k] = follow(w[j, k], z[j, k], g, longer - roots[j, k], rate, c)
+                roots[j, k] = longer
                 gradients[j, k] += g
-                w[j, k] = leader(z[j, k], (c.beta + root) / c.alpha + c.l2, c.l1, c.radius)
-        count(tally, weight[t], loss, weight[t] * product(s, score), square, largest)
+        count(tally, weight[t], loss, weight[t] * product(s, each), square, largest)
+
+
+@kernel
+def run_margin(state: FTRLState, rows: Entries, Y: Array, weight: Array, constants: FTRLConstants, out: Array) -> None:
+    """`run` for one score per row: it takes half the time on sparse rows of a wide table.
+
+    The score stays in a register, and roots and divisions are computed for many entries at once.
+    """
+    indptr, indices, data = rows
+    table, tally, c, ahead = state.table, state.tally, constants, entries_ahead(state.table)
+    last_class, some = Y.shape[1] - 1, np.uint64(AT_ONCE)
+    roots, longer, rates = np.empty(AT_ONCE), np.empty(AT_ONCE), np.empty(AT_ONCE)
+    for t in range(indptr.size - 1):
+        first, last, heavy = np.uint64(indptr[t]), np.uint64(indptr[t + 1]), weight[t]
+        margin, square = score(table, indices, data, first, last, ahead)
+        publish_margin(margin, out, t)
+        if heavy == 0.0:
+            continue
+        loss, slope = margin_loss(c.loss, margin, last_class == 1, Y[t, 0], Y[t, last_class])
+        scale, largest = heavy * slope, 0.0
+        for start in range(first, last, some):
+            n = min(some, last - start)
+            for i in range(n):
+                roots[i] = table[indices[start + i], ROOT, 0]
+            lengthen(roots, data, start, n, scale, c, longer, rates)
+            for i in range(n):
+                j, g = indices[start + i], data[start + i] * scale
+                if g == 0.0:
+                    continue
+                largest = max(largest, abs(g))
+                table[j, WEIGHTS, 0], table[j, Z, 0] = follow(
+                    table[j, WEIGHTS, 0], table[j, Z, 0], g, longer[i] - roots[i], rates[i], c
+                )
+                table[j, ROOT, 0] = longer[i]
+                table[j, GRADIENTS, 0] += g
+        count(tally, heavy, loss, heavy * (slope * margin), square, largest)
+
+
+@apart_kernel
+def lengthen(
+    roots: Array,
+    data: Array,
+    start: int,
+    n: np.uint64,
+    scale: float,
+    c: FTRLConstants,
+    longer: Array,
+    rates: Array,
+) -> None:
+    """`lengthened` for the features of n entries, in vector instructions."""
+    for i in range(n):
+        longer[i], rates[i] = lengthened(roots[i], data[start + i] * scale, c)

@@ -38,14 +38,15 @@ from regretless.learners.first_order.linear import (
     check_size,
     count,
     descend,
-    fetch,
+    entries_ahead,
     forecast_scaled,
     loss_and_slope,
+    margin_loss,
     move,
     product,
     publish,
+    publish_margin,
     recount,
-    rows_ahead,
     score,
     scores,
 )
@@ -312,41 +313,36 @@ def run(state: OGDState, rows: Entries, Y: Array, weight: Array, constants: OGDC
 def run_margin(state: OGDState, rows: Entries, Y: Array, weight: Array, constants: OGDConstants, out: Array) -> None:
     """`run` for one score per row: scores stay in registers, and each entry's numbers are changed in one place.
 
-    The arithmetic is that of `run` with `descend`, to the bit, in half the time on sparse rows of a wide table.
+    It takes half the time on sparse rows of a wide table.
     """
     indptr, indices, data = rows
-    table, size, tally, c, ahead = state.table, state.size, state.tally, constants, rows_ahead(state.table)
-    w = table[:, WEIGHTS]
-    z, s, scratch = np.empty(1), np.empty(1), np.empty(1)
+    table, size, tally, c, ahead = state.table, state.size, state.tally, constants, entries_ahead(state.table)
+    w, last_class = table[:, WEIGHTS], Y.shape[1] - 1
     for t in range(indptr.size - 1):
-        first, last, heavy = indptr[t], indptr[t + 1], weight[t]
-        fetch(table, indptr, indices, t, ahead)
-        margin, square = score(table, indices, data, first, last)
+        first, last, heavy = np.uint64(indptr[t]), np.uint64(indptr[t + 1]), weight[t]
+        margin, square = score(table, indices, data, first, last, ahead)
         margin *= size[FACTOR]
-        z[0] = margin
-        publish(z, out[t])
+        publish_margin(margin, out, t)
         if heavy == 0.0:
             continue
-        loss = loss_and_slope(c.loss, z, Y[t], s, scratch)
-        slope = s[0]
+        loss, slope = margin_loss(c.loss, margin, last_class == 1, Y[t, 0], Y[t, last_class])
         slope2 = slope * slope
-        norm = math.sqrt(slope2 * square)
+        norm = abs(slope) * math.sqrt(square)
         count(tally, heavy, loss, heavy * (slope * margin), square, heavy * norm)
         number = rate_number(c.number, tally[ROWS])
         length = rate(c.schedule, number, tally[ROWS], tally[LARGEST], tally[SQUARES]) * heavy
         if size[FACTOR] < LEAST_FACTOR:
             w *= size[FACTOR]
             size[FACTOR] = 1.0
-        if min(square, min(slope2, slope2 * square)) >= LEAST_SQUARE:
-            step = -length / size[FACTOR]
-            for i in range(first, last):
-                j = indices[i]
-                table[j, GRADIENTS, 0] += (heavy * data[i]) * slope
-                table[j, WEIGHTS, 0] += (step * data[i]) * slope
-            moved = length * norm
-            size[SQUARE] = max(size[SQUARE] - 2.0 * length * (slope * margin) + moved * moved, 0.0)
-        else:
-            move(table[:, GRADIENTS], indices, data, first, last, heavy, s)
+        # A row without correct digits changes no weight.
+        moves = min(square, min(slope2, slope2 * square)) >= LEAST_SQUARE
+        length = length if moves else 0.0
+        step, moved = -length / size[FACTOR], length * norm
+        for i in range(first, last):
+            j, g = indices[i], data[i] * slope
+            table[j, GRADIENTS, 0] += heavy * g
+            table[j, WEIGHTS, 0] += step * g
+        size[SQUARE] = max(size[SQUARE] - 2.0 * length * (slope * margin) + moved * moved, 0.0)
         if size[SQUARE] > c.radius * c.radius:
             size[FACTOR] *= c.radius / math.sqrt(size[SQUARE])
             size[SQUARE] = c.radius * c.radius

@@ -25,7 +25,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from regretless.core.jit import kernel, summing_kernel
+from regretless.core.jit import inlined_kernel, kernel, summing_kernel
 from regretless.core.links import sigmoid
 from regretless.core.types import Array
 from regretless.learners.second_order.smoothed_sigmoid import Smoother, log_normal_cdf, log_smoothed, smoothed, smoother
@@ -37,6 +37,8 @@ GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 REACH = 8.0  # standard deviations on either side of a peak; beyond it the integrand is below e^{-32} of the peak
 NOTHING = -30.0  # panels whose logarithm, relative to the peak, is below this are skipped
 NEAR = 300.0  # exp(300) times a thousand points is far from overflow
+FARTHEST = -600.0  # mean logit whose exponential is computed
+SERIES_WITHIN = 0.52  # of `twice_cosh`: all nodes of the smallest Gauss rule
 LIKELY = -9.0  # if the logarithm of the peak is larger than this, logarithms are not needed
 
 # The double-exponential rule on the unit interval, for steps 1/2, 1/4, 1/8 and 1/16; each step adds nodes to those of
@@ -69,17 +71,29 @@ def gauss_rule(s: float, within: tuple[float, ...]) -> tuple[int, int]:
     return 0, 0
 
 
+@inlined_kernel
+def twice_cosh(x: float) -> float:
+    """e^x + e^-x for x >= 0: for small x its series, to 1e-15, in half the time of an exponential."""
+    if x > SERIES_WITHIN:
+        e = math.exp(x)
+        return e + 1.0 / e
+    y = x * x
+    return 2.0 + y * (1.0 + y / 12.0 * (1.0 + y / 30.0 * (1.0 + y / 56.0 * (1.0 + y / 90.0 * (1.0 + y / 132.0)))))
+
+
 @kernel
 def mean_sigmoid(mu: float, s: float) -> float:
-    """E sigmoid(mu + s t), to 1e-13, for every mu and s >= 0."""
+    """E sigmoid(mu + s t), to 1e-13, for every mu and s >= 0; relative to it where the Gauss rules are used."""
     if s < 1e-9:
         return sigmoid(mu)
     total = 0.0
     first, last = gauss_rule(s, PAIR_WITHIN)
     if last > 0:
-        fall = math.exp(-min(max(mu, -600.0), 600.0))
-        for i in range(first, last):
-            total += GAUSS_WEIGHTS[i] / (1.0 + fall * math.exp(-s * GAUSS_NODES[i]))
+        rise = math.exp(min(max(mu, FARTHEST), -FARTHEST))
+        fall = 1.0 / rise
+        for i in range((first + last) // 2, last):  # the nodes t and -t together
+            both = twice_cosh(s * GAUSS_NODES[i])
+            total += GAUSS_WEIGHTS[i] * (2.0 * rise + both) / (rise + both + fall)
         return min(1.0, total)
     if s <= 1.0:
         for i in range(-19, 20):
@@ -121,12 +135,20 @@ def log_mean_sigmoid(mu: float, s: float) -> float:
 @kernel
 def two_classes(m: Array, Sigma: Array, log_p: Array) -> None:
     """Exact to 1e-12, by one-dimensional quadrature of the difference of the two logits."""
-    mu = m[1] - m[0]
-    s = math.sqrt(max(0.0, Sigma[0, 0] - 2.0 * Sigma[0, 1] + Sigma[1, 1]))
-    rare = log_mean_sigmoid(-abs(mu), s)
-    common = math.log1p(-math.exp(rare))
-    log_p[1] = rare if mu < 0.0 else common
-    log_p[0] = common if mu < 0.0 else rare
+    variance = Sigma[0, 0] - 2.0 * Sigma[0, 1] + Sigma[1, 1]
+    log_p[0], log_p[1] = of_margin(m[1] - m[0], math.sqrt(max(0.0, variance)))
+
+
+@kernel
+def of_margin(mu: float, s: float) -> tuple[float, float]:
+    """`two_classes` for a difference N(mu, s^2) of the logits."""
+    if s <= PAIR_WITHIN[-1] and abs(mu) < -FARTHEST:
+        p = mean_sigmoid(-abs(mu), s)
+        rare, common = math.log(p), math.log1p(-p)
+    else:
+        rare = log_mean_sigmoid(-abs(mu), s)
+        common = math.log1p(-math.exp(rare))
+    return (common if mu < 0.0 else rare), (rare if mu < 0.0 else common)
 
 
 @kernel

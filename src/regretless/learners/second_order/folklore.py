@@ -10,9 +10,9 @@ from regretless.core.one_row import RowKernels
 from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
-from regretless.learners.second_order.folklore_loop import forecast_block, run
 from regretless.learners.second_order.learner import SurrogateClassifier
 from regretless.learners.second_order.multiclass import MulticlassConstants, run_panel
+from regretless.learners.second_order.pairs import forecast_block, run
 from regretless.learners.second_order.surrogate import helmert
 from regretless.theory import bounds
 from regretless.theory.domains import Competition, RowBall

@@ -21,10 +21,9 @@ from regretless.learners.second_order.multiclass import (
     SOBOL,
     MulticlassConstants,
     Sampling,
-    forecast_block,
-    run,
     run_panel,
 )
+from regretless.learners.second_order.pairs import forecast_block, run
 from regretless.learners.second_order.surrogate import helmert
 from regretless.theory import bounds
 from regretless.theory.bounds.assumptions import SOFTMAX_ZETA, least_gaf_regularization

@@ -75,6 +75,12 @@ def folklore_forecast(work: Work, pull: float, z: Array) -> None:
     distance(z, m, e)
 
 
+@kernel
+def mixed(log_p: float, mu: float, K: int) -> float:
+    """The log probability of one of K classes after mixing with the uniform distribution of weight mu."""
+    return math.log((1.0 - mu) * math.exp(log_p) + mu / K)
+
+
 @merged_kernel
 def gaf_forecast(work: Work, H: Array, sampling: Sampling, round_: int, log_p: Array) -> None:
     """log of (1 - mu) E softmax(N(m, Q/2)) + mu/K. (The paper's Algorithm 1 prints Q for Q/2: docs/errata.md.)"""
@@ -93,7 +99,7 @@ def gaf_forecast(work: Work, H: Array, sampling: Sampling, round_: int, log_p: A
         over_points(m, Sigma, H, sampling.points, log_p)
     if mu > 0.0:
         for a in range(K):
-            log_p[a] = math.log((1.0 - mu) * math.exp(log_p[a]) + mu / K)
+            log_p[a] = mixed(log_p[a], mu, K)
 
 
 @inlined_kernel

@@ -25,7 +25,7 @@ from regretless.core.prefetch import prefetch
 from regretless.core.rows import Entries
 from regretless.core.types import Array
 from regretless.learners.first_order import linear, ogd
-from regretless.learners.second_order import aioli, folklore_loop, multiclass, vovk
+from regretless.learners.second_order import aioli, multiclass, pairs, vovk
 from regretless.learners.second_order.gaf import GAF
 
 WORTH_A_THREAD = 8192  # rows: starting a thread takes as long as about 200
@@ -35,7 +35,7 @@ FEW = 64  # rows that are played one by one, because bringing those of one learn
 
 RUNS: dict[type, Callable[..., Any]] = {
     aioli.AIOLIConstants: aioli.run,
-    multiclass.MulticlassConstants: folklore_loop.run,
+    multiclass.MulticlassConstants: pairs.run,
     vovk.VovkConstants: vovk.run,
     ogd.OGDConstants: ogd.run,
 }
@@ -342,7 +342,7 @@ def say(state: Any, X: Array, constants: Any, out: Array) -> None:
     if isinstance(constants, aioli.AIOLIConstants):
         aioli.forecast_block(state, X, constants, out)
     elif isinstance(constants, multiclass.MulticlassConstants):
-        folklore_loop.forecast_block(state, X, constants, out)
+        pairs.forecast_block(state, X, constants, out)
     elif isinstance(constants, vovk.VovkConstants):
         vovk.forecast_block(state, X, out)
     else:
@@ -355,7 +355,7 @@ def _say(state: Any, X: Any, constants: Any, out: Any) -> Any:
     if kind is aioli.AIOLIConstants:
         return lambda state, X, constants, out: aioli.forecast_block(state, X, constants, out)
     if kind is multiclass.MulticlassConstants:
-        return lambda state, X, constants, out: folklore_loop.forecast_block(state, X, constants, out)
+        return lambda state, X, constants, out: pairs.forecast_block(state, X, constants, out)
     if kind is vovk.VovkConstants:
         return lambda state, X, constants, out: vovk.forecast_block(state, X, out)
     return lambda state, X, constants, out: linear.forecast_block(
