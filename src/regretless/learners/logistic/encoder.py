@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import validate_data
 
 from regretless.core.calendar import calendar_features, is_date
 from regretless.core.errors import BadRow
 from regretless.core.inputs import as_block, as_floats, has_names, in_rows, is_missing, plain_list, readable_rows
 from regretless.core.learner import is_plain_row
+from regretless.core.scikit_learn import validate_data
 from regretless.core.state_checks import require
 from regretless.core.types import FLOAT, Array
 from regretless.core.validate import largest_square, writable

@@ -8,8 +8,6 @@ from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from regretless.core import state_checks, validate
 from regretless.core.effects import Effect
@@ -20,6 +18,7 @@ from regretless.core.labels import Labels
 from regretless.core.learner import ONE
 from regretless.core.links import to_probabilities
 from regretless.core.one_row import RowKernels
+from regretless.core.scikit_learn import NotFittedError, check_is_fitted
 from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
 from regretless.core.turns import alone, reads
@@ -325,8 +324,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         n = number_of(rows)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        if not (isinstance(y, np.ndarray) and y.shape[:1] == (n,)):
-            check_consistent_length(np.empty((n, 0)), y)
+        validate.one_per_row(y, n)
         weight = validate.weights(sample_weight, n)
         if self._settings.class_weight is not None:
             weight = weight * weights_of_labels(y, self._settings.class_weight)
