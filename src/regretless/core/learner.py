@@ -566,11 +566,19 @@ class OnlineLearner(Stored):
         call = self._row_call_now()
         if call.calls is None:
             return None
-        out = np.empty(call.shape)
+        out, order = np.empty(call.shape), call.order
         if type(row) is ndarray:
-            return out if call.calls.forecast(call.address, row, out, as_probabilities) else None
-        found = call.calls.forecast_entries
-        return out if found is not None and found(call.address, *row, out, as_probabilities) else None
+            done = call.calls.forecast(call.address, row, out, as_probabilities and order is None)
+        else:
+            found = call.calls.forecast_entries
+            done = found is not None and found(call.address, *row, out, as_probabilities and order is None)
+        if not done:
+            return None
+        if order is not None:
+            out = out.take(order, axis=1)
+            if as_probabilities:
+                to_probabilities(out)
+        return out
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
