@@ -342,7 +342,8 @@ class OnlineLogisticRegression(GrowingClassifier):
     def _take_rows(self, X: Any, first: bool = False, wide: bool | None = None) -> Any:
         if self._is_sparse if wide is None else wide:
             return take_wide_rows(self, X, first, not first and self._encoder.named)
-        if not first and self._is_plain(X, self.n_features_in_):
+        if self._is_plain(X, None if first else self.n_features_in_):
+            self.n_features_in_ = X.shape[1]
             return validate.writable(X)
         return take_rows(self, X, first, self._settings.skips_bad_rows)
 
