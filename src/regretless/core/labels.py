@@ -9,12 +9,11 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
 from regretless.core.errors import BadRow
 from regretless.core.inputs import UNLEARNED, as_floats, is_missing
 from regretless.core.jit import kernel
+from regretless.core.scikit_learn import check_classification_targets, column_or_1d
 from regretless.core.types import Array
 from regretless.core.validate import label_distributions, writable
 

@@ -24,8 +24,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy import ndarray
 from scipy import sparse
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from regretless.core import state_checks, validate
 from regretless.core.blocks import Block, BlockPlay
@@ -37,6 +35,7 @@ from regretless.core.labels import Labels
 from regretless.core.links import to_probabilities
 from regretless.core.one_row import CSR, RowCall, RowKernels, entries_of
 from regretless.core.rows import SparseRows
+from regretless.core.scikit_learn import ClassifierMixin, RegressorMixin, check_is_fitted, validate_data
 from regretless.core.stored import Stored
 from regretless.core.tally import LOSS, ROWS
 from regretless.core.tickets import Settled, Ticket, copy_of_row, loss_of
@@ -254,8 +253,7 @@ class OnlineLearner(Stored):
             X = self._rows(X, reset=first)
             if y is None:
                 raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-            if not (isinstance(y, np.ndarray) and y.shape[:1] == X.shape[:1]):
-                check_consistent_length(X, y)
+            validate.one_per_row(y, X.shape[0])
             if first:
                 self._meet_targets(y, classes)
             Y = self._targets(y, None if first else classes)
@@ -568,11 +566,19 @@ class OnlineLearner(Stored):
         call = self._row_call_now()
         if call.calls is None:
             return None
-        out = np.empty(call.shape)
+        out, order = np.empty(call.shape), call.order
         if type(row) is ndarray:
-            return out if call.calls.forecast(call.address, row, out, as_probabilities) else None
-        found = call.calls.forecast_entries
-        return out if found is not None and found(call.address, *row, out, as_probabilities) else None
+            done = call.calls.forecast(call.address, row, out, as_probabilities and order is None)
+        else:
+            found = call.calls.forecast_entries
+            done = found is not None and found(call.address, *row, out, as_probabilities and order is None)
+        if not done:
+            return None
+        if order is not None:
+            out = out.take(order, axis=1)
+            if as_probabilities:
+                to_probabilities(out)
+        return out
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
-from sklearn.base import clone
-
 from regretless.core.learner import OnlineLearner
+from regretless.core.scikit_learn import clone
 from regretless.core.turns import reading
 
 Learner = TypeVar("Learner", bound=OnlineLearner)

@@ -54,6 +54,7 @@ class RowKernels(NamedTuple):
     constants: Any  # a NamedTuple of numbers and arrays
     entries: bool = False  # whether the kernels take rows in compressed form, `Entries`
     codes: dict[Any, int] | None = None  # the columns of Y by label; None for a regressor
+    order: NDArray[np.intp] | None = None  # the columns of the forecasts by class; None if they are in order
     width: int = 0  # the number of columns
     largest: float = math.inf  # |x|
     largest_entry: float = math.inf
@@ -95,7 +96,7 @@ class Calls(NamedTuple):
 class RowCall:
     """The compiled calls of a learner for its present state, constants and labels; `calls` is None if it has none."""
 
-    __slots__ = ("address", "calls", "codes", "constants", "held", "labels", "largest_target", "shape", "state")
+    __slots__ = ("address", "calls", "codes", "constants", "held", "kernels", "labels", "order", "shape", "state")
 
     def __init__(self, learner: Any) -> None:
         attributes = learner.__dict__
@@ -107,7 +108,7 @@ class RowCall:
             return
         out: Array = learner._new_forecasts(1)
         width = kernels.width or learner.n_features_in_
-        self.shape, self.codes, self.largest_target = out.shape, kernels.codes, kernels.largest_target
+        self.kernels, self.shape, self.codes, self.order = kernels, out.shape, kernels.codes, kernels.order
         indptr, indices = grid_of_one(width if kernels.entries and width <= WIDEST_DENSE else 0)
         Y, weight = np.zeros(out.shape), np.ones(1)
         row: Any = Entries(indptr, indices, weight) if kernels.entries else weight.reshape(1, 1)
@@ -141,7 +142,8 @@ class RowCall:
         """The class code, or the number, of a usual label; None for others. May raise KeyError or TypeError."""
         if self.codes is not None:
             return self.codes[y]
-        return float(y) if isinstance(y, float | int) and -self.largest_target < y < self.largest_target else None
+        largest = self.kernels.largest_target
+        return float(y) if isinstance(y, float | int) and -largest < y < largest else None
 
 
 def entries_of(x: Any, width: int) -> tuple[Any, Any, Any] | None:

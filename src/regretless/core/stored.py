@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from regretless.core import state_checks
+from regretless.core.scikit_learn import BaseEstimator
 from regretless.core.turns import TakesTurns
 
 if TYPE_CHECKING:

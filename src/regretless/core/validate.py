@@ -107,11 +107,20 @@ def weights(sample_weight: Any, n: int) -> Array:
     return writable(weight)
 
 
+def one_per_row(y: Any, n: int) -> None:
+    """Refuse labels whose number is not n. (scikit-learn looks for packages of data frames first, which takes time.)"""
+    if (isinstance(y, list | tuple) and len(y) == n) or (isinstance(y, np.ndarray) and y.shape[:1] == (n,)):
+        return
+    from regretless.core.scikit_learn import check_consistent_length
+
+    check_consistent_length(np.empty((n, 0)), y)
+
+
 def numbers(y: Any, largest: float) -> Array:
     """One finite target per row, below `largest` in absolute value."""
     targets = as_floats(y, lambda at: f"row {at[0]}: y" if at else "y")
     if targets.ndim == 2 and targets.shape[1] == 1:
-        from sklearn.utils import column_or_1d
+        from regretless.core.scikit_learn import column_or_1d
 
         targets = column_or_1d(targets, warn=True)
     if targets.ndim != 1:

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import is_regressor
 
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.labels import Labels
 from regretless.core.learner import OnlineLearner
+from regretless.core.scikit_learn import is_regressor
 from regretless.core.types import Array
 from regretless.core.validate import numbers
 from regretless.theory.domains import Competition, Domain, WholeSpace

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn.base import clone
-
 from regretless.core.learner import OnlineLearner
+from regretless.core.scikit_learn import clone
 from regretless.evaluate.recipe import learner_of
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_regressor
 from threadpoolctl import threadpool_limits
 
 from regretless.core.learner import OnlineLearner
+from regretless.core.scikit_learn import clone, is_regressor
 from regretless.core.types import Array
 from regretless.evaluate.play import play
 from regretless.evaluate.race.entrants import field_of, setting_of

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import is_regressor
 
 from regretless.core.errors import BadRow
 from regretless.core.persist import load
+from regretless.core.scikit_learn import is_regressor
 from regretless.evaluate.race.recipes import Recipe
 from regretless.evaluate.run.decision import Decision, decided, decision_of
 from regretless.evaluate.run.folder import RECIPE, without_formulas, writer

@@ -16,9 +16,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import validate_data
 
 from regretless.core import state_checks, validate
 from regretless.core.errors import BadRow
@@ -26,6 +23,7 @@ from regretless.core.inputs import as_block, as_floats, has_names, in_rows
 from regretless.core.interrupts import listen, uninterrupted
 from regretless.core.labels import Labels
 from regretless.core.learner import OnlineClassifier
+from regretless.core.scikit_learn import NotFittedError, clone, validate_data
 from regretless.core.stored import Stored
 from regretless.core.tally import ROWS
 from regretless.core.types import Array

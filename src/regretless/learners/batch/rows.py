@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from regretless.core import validate
 from regretless.core.inputs import readable_rows
 from regretless.core.interrupts import stretches
 from regretless.core.progress import progress_bar
+from regretless.core.scikit_learn import BaseEstimator, validate_data
 from regretless.core.turns import TakesTurns
 from regretless.core.types import Array
 

@@ -7,14 +7,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from regretless.core import validate
 from regretless.core.errors import NoBound
 from regretless.core.jit import kernel
 from regretless.core.labels import Labels
 from regretless.core.links import sigmoid, softmax, to_probabilities
+from regretless.core.scikit_learn import ClassifierMixin, _num_samples, check_is_fitted
 from regretless.core.types import Array
 from regretless.learners.batch.rows import BatchPredictor
 from regretless.learners.refitting.ftrl import expand, factor, loss_of, refit, scores, solve

@@ -6,12 +6,11 @@ import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import validate
 from regretless.core.errors import NoBound
 from regretless.core.jit import kernel
+from regretless.core.scikit_learn import RegressorMixin, check_is_fitted
 from regretless.core.types import Array
 from regretless.core.validate import LARGEST_TARGET
 from regretless.learners.batch.rows import BatchPredictor

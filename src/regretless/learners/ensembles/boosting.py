@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
 from regretless.core.deviations import joined, standardised
@@ -18,6 +17,7 @@ from regretless.core.interrupts import listen, uninterrupted
 from regretless.core.jit import kernel
 from regretless.core.learner import ONE, OnlineClassifier
 from regretless.core.links import leader, softmax
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.tally import ROWS, TALLIES, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.ensembles import boost_regression as regression

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks
 from regretless.core.interrupts import uninterrupted
 from regretless.core.jit import kernel
 from regretless.core.learner import OnlineClassifier
 from regretless.core.links import leader
+from regretless.core.scikit_learn import available_if, check_is_fitted
 from regretless.core.tally import LOSS, ROWS, TALLIES, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.ensembles import side_by_side

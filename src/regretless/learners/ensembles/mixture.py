@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
@@ -15,6 +14,7 @@ from regretless.core.interrupts import uninterrupted
 from regretless.core.jit import kernel
 from regretless.core.labels import Labels
 from regretless.core.learner import OnlineClassifier, OnlineLearner
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.tally import LOSS, TALLIES, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.ensembles import side_by_side

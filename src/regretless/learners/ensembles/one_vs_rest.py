@@ -6,7 +6,6 @@ import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks
 from regretless.core.errors import NoBound, NoCertificate
@@ -14,6 +13,7 @@ from regretless.core.interrupts import uninterrupted
 from regretless.core.jit import kernel
 from regretless.core.labels import Labels
 from regretless.core.learner import OnlineClassifier
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.tally import ROWS, TALLIES, record
 from regretless.core.types import Array
 from regretless.learners.ensembles import side_by_side

@@ -15,9 +15,9 @@ from typing import Any
 
 import numba
 import numpy as np
-from sklearn.base import clone
 
 from regretless.core.labels import Labels
+from regretless.core.scikit_learn import clone
 from regretless.core.types import Array
 
 CACHED = 1 << 17  # numbers: a chunk of rows that stays in the cache for all learners

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from regretless.core.blocks import BLOCK
 from regretless.core.interrupts import stretches, uninterrupted
 from regretless.core.learner import ONE, OnlineClassifier
+from regretless.core.scikit_learn import NotFittedError, clone
 from regretless.core.turns import TakesTurns
 from regretless.core.types import Array
 from regretless.learners.ensembles import side_by_side

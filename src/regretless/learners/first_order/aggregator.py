@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import validate
 from regretless.core.rows import SparseRows
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.first_order.base_functions import Functions, Stumps, resolve, stumps

@@ -10,16 +10,13 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
-from sklearn.utils import RegressorTags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.learner import OnlineClassifier
 from regretless.core.one_row import RowKernels
 from regretless.core.rows import Entries, parts, single
+from regretless.core.scikit_learn import RegressorMixin, RegressorTags, available_if, check_is_fitted
 from regretless.core.tally import EXCESS, ROWS, UNEVEN, require_unit_weights
 from regretless.core.turns import reads
 from regretless.core.types import Array

@@ -6,7 +6,6 @@ import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import validate
 from regretless.core.errors import NoBound, NoCertificate
@@ -14,6 +13,7 @@ from regretless.core.jit import kernel
 from regretless.core.learner import ONE
 from regretless.core.one_row import RowKernels
 from regretless.core.rows import Entries, parts
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.setting import Setting
 from regretless.core.tally import LOSS, WIDEST, require_unit_weights
 from regretless.core.types import Array

@@ -6,12 +6,12 @@ import math
 from typing import NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import validate
 from regretless.core.jit import kernel
 from regretless.core.one_row import RowKernels
 from regretless.core.rows import Entries
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS
 from regretless.core.types import Array

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from regretless.core import state_checks
-from regretless.core.jit import inlined_kernel, kernel
+from regretless.core.jit import inlined_kernel, kernel, merged_kernel
 from regretless.core.types import Array
 from regretless.learners.logistic import forest, fourier_rows, pooled, product_rows, splines, stacking
 from regretless.learners.logistic.effort import Sizes
@@ -45,7 +45,7 @@ class Given(NamedTuple):
 # ---------------------------------------------------------------------- kernels
 
 
-@kernel
+@merged_kernel
 def widest(s: LogisticState) -> int:
     """How many columns an expanded row has at most."""
     found = 0
@@ -58,13 +58,13 @@ def widest(s: LogisticState) -> int:
     return found
 
 
-@kernel
+@merged_kernel
 def linear_members(c: Constants) -> int:
     """How many members come before these."""
     return c.radii.size + c.newton.shape[0] + c.rates.shape[0] + 1
 
 
-@kernel
+@merged_kernel
 def forest_place(c: Constants) -> int:
     """How many members come before the forest."""
     return linear_members(c) + c.splines.shape[0] + c.fourier.shape[0] + c.products.shape[0]

@@ -1,7 +1,7 @@
 """The game of OnlineLogisticRegression over a block of rows: one compiled pass, one member after another.
 
-State and constants reach these two kernels as plain tuples, `tuple(state)`, and get their names back there: at every
-call from Python, Numba takes half a microsecond to recognise a NamedTuple, and a forecast of one row takes seven.
+State and constants reach `run` and `forecast` as plain tuples, `tuple(state)`, and get their names back there: at every
+call from Python, Numba takes half a microsecond to recognise a NamedTuple, and a forecast of one row takes five.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core.jit import inlined_kernel, kernel
+from regretless.core.jit import inlined_kernel, kernel, merged_kernel
 from regretless.core.types import Array
 from regretless.learners.logistic import adagrad, certified, expanded, forest, frequencies, newton
 from regretless.learners.logistic.adagrad import WEIGHTS, Rates
@@ -45,8 +45,7 @@ class Told(NamedTuple):
     weight: Array
 
 
-@kernel
-def run(
+def play(
     state: tuple[Any, ...],
     X: Array,
     Y: Array,
@@ -82,9 +81,9 @@ def run(
         )
         rescale(s.moments, told.X, told.weight, told.rows, told.ranged)
         blank(told.ranged, c.blind)
-        for i in range(linear_members(c)):
-            play_linear(s, c, i, told, logits[i, : stop - start])
-        expanded_run(s, c, Given(told.X, told.rows, told.counts), told.Y, told.weight, logits)
+        play_linear(s, c, 0, linear_members(c), told, logits)
+        if widest(s):
+            expanded_run(s, c, Given(told.X, told.rows, told.counts), told.Y, told.weight, logits)
         finish(s, c, told, logits[:, : stop - start], reserves, out[start:stop])
         if stop < wanted:
             return stop
@@ -97,37 +96,42 @@ def known(s: LogisticState) -> Array:
     return s.moments[: MEAN + 1].copy()
 
 
-@inlined_kernel
+@merged_kernel
 def rows_at_once(s: LogisticState, c: Constants, n: int) -> int:
     """How many of n rows a member plays before the next one does."""
     d, K = s.tables.shape[3], s.slots.size
     return min(n, AT_ONCE, max(1, ENTRIES // (2 * d + widest(s) + c.prior.size * K)))
 
 
-@inlined_kernel
-def play_linear(s: LogisticState, c: Constants, i: int, told: Told, said: Array) -> None:
-    """Play some rows with member i of those on rescaled rows; `said` holds the logits forecast."""
-    M, N, R = s.P.shape[0], s.matrices.shape[0], s.tables.shape[0]
+@merged_kernel
+def play_linear(s: LogisticState, c: Constants, first: int, last: int, told: Told, logits: Array) -> None:
+    """Play some rows with members `first` to `last` - 1 of those on rescaled rows.
+
+    `logits` (members, at least n, K) holds the logits forecast. The loop is here and not where this is called: copying
+    a state of so many arrays for every member takes as long as half of the members.
+    """
+    M, N, R, n = s.P.shape[0], s.matrices.shape[0], s.tables.shape[0], told.rows.shape[0]
     rows, ranged, Y, weight = told.rows, told.ranged, told.Y, told.weight
-    if i < M:
-        own, reach = SurrogateState(s.P[i], s.w[i], s.tallies[i]), Reach(c.radii[i], c.regularization[i], c.helmert)
-        certified_run(own, rows, Y, weight, reach, said)
-    elif i < M + N:
-        i -= M
-        step, own_rows = (
-            Step(c.newton[i, 0], c.newton[i, 1], c.newton[i, 2]),
-            ranged if c.newton[i, 4] == RANGED else rows,
-        )
-        newton_run(s.matrices[i], s.weights[i], step, own_rows, Y, weight, said)
-    elif i < M + N + R:
-        i -= M + N
-        rates, own_rows = Rates(c.rates[i, 0], c.rates[i, 1]), ranged if c.rates[i, 2] == RANGED else rows
-        adagrad_run(s.tables[i], s.slopes[i : i + 1], rates, own_rows, Y, weight, said)
-    else:
-        frequencies_run(s.counts, Y, weight, said)
+    for member in range(first, last):
+        i, said = member, logits[member, :n]
+        if i < M:
+            own, reach = SurrogateState(s.P[i], s.w[i], s.tallies[i]), Reach(c.radii[i], c.regularization[i], c.helmert)
+            certified_run(own, rows, Y, weight, reach, said)
+        elif i < M + N:
+            i -= M
+            own_rows = ranged if c.newton[i, 4] == RANGED else rows
+            step = Step(c.newton[i, 0], c.newton[i, 1], c.newton[i, 2])
+            newton_run(s.matrices[i], s.weights[i], step, own_rows, Y, weight, said)
+        elif i < M + N + R:
+            i -= M + N
+            own_rows = ranged if c.rates[i, 2] == RANGED else rows
+            rates = Rates(c.rates[i, 0], c.rates[i, 1])
+            adagrad_run(s.tables[i], s.slopes[i : i + 1], rates, own_rows, Y, weight, said)
+        else:
+            frequencies_run(s.counts, Y, weight, said)
 
 
-@inlined_kernel
+@merged_kernel
 def finish(s: LogisticState, c: Constants, told: Told, logits: Array, reserves: bool, out: Array) -> None:
     """Mix what the members have said of some rows."""
     sizes = np.empty(told.rows.shape[0])
@@ -140,28 +144,8 @@ def finish(s: LogisticState, c: Constants, told: Told, logits: Array, reserves: 
     mix(mixture, logits, told.Y, told.weight, sizes, c.shares, reserves, out)
 
 
-class RowConstants(NamedTuple):
-    """The constants of the kernels for one row."""
-
-    constants: tuple[Any, ...]
-    reserves: bool
-
-
-@inlined_kernel
-def run_row(state: tuple[Any, ...], X: Array, Y: Array, weight: Array, constants: RowConstants, out: Array) -> None:
-    """`run` in the form that core/one_row.py calls."""
-    run(state, X, Y, weight, constants.constants, constants.reserves, out)
-
-
-@inlined_kernel
-def forecast_row(state: tuple[Any, ...], X: Array, constants: RowConstants, out: Array) -> None:
-    """`forecast` in the form that core/one_row.py calls."""
-    forecast(state, X, constants.constants, out)
-
-
-@kernel
-def forecast(state: tuple[Any, ...], X: Array, constants: tuple[Any, ...], out: Array) -> None:
-    """What `run` forecasts for rows of weight 0. No array of the state is written: other threads may be reading it."""
+def say(state: tuple[Any, ...], X: Array, constants: tuple[Any, ...], out: Array) -> None:
+    """What `play` forecasts for rows of weight 0. No array of the state is written: other threads may be reading it."""
     s, c = LogisticState(*state), Constants(*constants)
     M, N, R = s.P.shape[0], s.weights.shape[0], s.tables.shape[0]
     n, K, d = X.shape[0], out.shape[1], s.tables.shape[3]
@@ -182,8 +166,32 @@ def forecast(state: tuple[Any, ...], X: Array, constants: tuple[Any, ...], out: 
             own_rows = ranged if c.rates[i, 2] == RANGED else rows
             forecast_block(s.tables[i, WEIGHTS], own_rows, logits[M + N + i, : stop - start])
         frequencies_forecast(s.counts, logits[M + N + R, : stop - start])
-        given = Given(X[start:stop], rows, s.moments[COUNT].copy())
-        expanded_forecast(s, c, given, logits)
+        if widest(s):
+            expanded_forecast(s, c, Given(X[start:stop], rows, s.moments[COUNT].copy()), logits)
         if s.forest_sizes.size:
-            forest_forecast(s, given.X, logits[forest_place(c), : stop - start])
+            forest_forecast(s, X[start:stop], logits[forest_place(c), : stop - start])
         blend(s.log_weight, s.stack_weights, logits[:, : stop - start], out[start:stop])
+
+
+run, forecast = kernel(play), kernel(say)
+# Compiled into the calls for one row: to pass so many arrays would take as long as a third of a forecast.
+play_here, say_here = merged_kernel(play), merged_kernel(say)
+
+
+class RowConstants(NamedTuple):
+    """The constants of the kernels for one row."""
+
+    constants: Constants
+    reserves: bool
+
+
+@inlined_kernel
+def run_row(state: LogisticState, X: Array, Y: Array, weight: Array, constants: RowConstants, out: Array) -> None:
+    """`run` in the form that core/one_row.py calls."""
+    play_here(state, X, Y, weight, constants.constants, constants.reserves, out)
+
+
+@inlined_kernel
+def forecast_row(state: LogisticState, X: Array, constants: RowConstants, out: Array) -> None:
+    """`forecast` in the form that core/one_row.py calls."""
+    say_here(state, X, constants.constants, out)

@@ -31,7 +31,7 @@ class Recent:
 
     def __init__(self) -> None:
         self.slots: Slots | None = None
-        self.dense: tuple[Any, list[Any], list[Any], Array] | None = None  # encoder, names, values, encoded
+        self.dense: tuple[Any, dict[Any, Any], Array] | None = None  # encoder, a dictionary, encoded
         self.row: tuple[Any, int, list[Any], Any] | None = None  # encoder, its extent, a dictionary's items, encoded
 
     def __reduce__(self) -> tuple[type[Recent], tuple[()]]:

@@ -8,8 +8,6 @@ from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from regretless.core import state_checks, validate
 from regretless.core.effects import Effect
@@ -18,8 +16,8 @@ from regretless.core.inputs import as_soft_block
 from regretless.core.interrupts import uninterrupted
 from regretless.core.labels import Labels
 from regretless.core.learner import ONE
-from regretless.core.links import to_probabilities
 from regretless.core.one_row import RowKernels
+from regretless.core.scikit_learn import NotFittedError, check_is_fitted
 from regretless.core.setting import Setting
 from regretless.core.tally import ROWS
 from regretless.core.turns import alone, reads
@@ -325,8 +323,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         n = number_of(rows)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        if not (isinstance(y, np.ndarray) and y.shape[:1] == (n,)):
-            check_consistent_length(np.empty((n, 0)), y)
+        validate.one_per_row(y, n)
         weight = validate.weights(sample_weight, n)
         if self._settings.class_weight is not None:
             weight = weight * weights_of_labels(y, self._settings.class_weight)
@@ -345,7 +342,8 @@ class OnlineLogisticRegression(GrowingClassifier):
     def _take_rows(self, X: Any, first: bool = False, wide: bool | None = None) -> Any:
         if self._is_sparse if wide is None else wide:
             return take_wide_rows(self, X, first, not first and self._encoder.named)
-        if not first and self._is_plain(X, self.n_features_in_):
+        if self._is_plain(X, None if first else self.n_features_in_):
+            self.n_features_in_ = X.shape[1]
             return validate.writable(X)
         return take_rows(self, X, first, self._settings.skips_bad_rows)
 
@@ -392,9 +390,10 @@ class OnlineLogisticRegression(GrowingClassifier):
         return RowKernels(
             run_row,
             forecast_row,
-            tuple(self.state_),
-            RowConstants(tuple(self._constants), self._reserves),
+            self.state_,
+            RowConstants(self._constants, self._reserves),
             codes={label: by_class[k] for label, k in self._labels.code.items()},
+            order=None if self._slots.are_in_order else self._slots.by_class,
             width=self._encoder.width,
             largest=LARGEST,
         )
@@ -412,25 +411,16 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     def _remembered(self, x: dict[Any, Any]) -> Array | None:
         """The encoded values of a dictionary; the row that is learned is usually the one that was forecast last."""
-        encoder, names, values, last = self._encoder, [*x], [*x.values()], self._recent.dense
-        with suppress(TypeError, ValueError):  # a value that cannot be compared, such as an array
-            if last is not None and last[0] is encoder and last[1] == names and last[2] == values:
-                return last[3]
+        encoder, last = self._encoder, self._recent.dense
+        try:
+            if last is not None and last[0] is encoder and last[1] == x:
+                return last[2]
+        except (TypeError, ValueError):  # a value that cannot be compared, such as an array
+            pass
         row: Array | None = encoder.known_values(x)
         if row is not None:
-            self._recent.dense = encoder, names, values, row
+            self._recent.dense = encoder, x.copy(), row
         return row
-
-    def _forecast_usual(self, row: Any, as_probabilities: bool) -> Array | None:
-        if self._slots.are_in_order:
-            return super()._forecast_usual(row, as_probabilities)
-        out = super()._forecast_usual(row, False)
-        if out is None:
-            return None
-        out = self._slots.to_classes(out)
-        if as_probabilities:
-            to_probabilities(out)
-        return out
 
     @alone
     def _learn_any(self, x: Any, y: Any, classes: Any) -> None:

@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from regretless.core.errors import BadRow
 from regretless.core.inputs import is_missing
 from regretless.core.labels import WITHOUT_ORDER, Labels, as_classes, as_distributions, as_labels
+from regretless.core.scikit_learn import check_classification_targets
 from regretless.core.state_checks import require
 from regretless.core.types import Array
 

@@ -16,12 +16,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import validate_data
 
 from regretless.core.calendar import CALENDAR, calendar_features, is_date
 from regretless.core.errors import BadRow
 from regretless.core.inputs import UNLEARNED, as_number, is_missing, readable_rows
 from regretless.core.jit import kernel
+from regretless.core.scikit_learn import validate_data
 from regretless.core.state_checks import require
 from regretless.core.types import Array
 from regretless.core.validate import largest_square, whole

@@ -80,7 +80,7 @@ def run(
                 given = Given(told.X, told.rows, told.counts)
                 expanded.run(state, constants, given, told.Y, told.weight, logits)
             else:
-                play_linear(state, constants, i, told, logits[i, :r])
+                play_linear(state, constants, i, i + 1, told, logits)
 
         with one_thread_per_product():
             share(play_part, parts, r * _operations(state))

@@ -6,10 +6,10 @@ import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.tally import LOSS, ROWS, TALLIES, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.refitting import posterior_walkers as walkers

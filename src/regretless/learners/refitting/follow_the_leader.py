@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core.errors import NoBound
 from regretless.core.rows import Entries
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LinearLearner
 from regretless.learners.first_order.linear import (

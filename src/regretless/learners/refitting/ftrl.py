@@ -6,12 +6,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.jit import kernel
 from regretless.core.links import softmax
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.tally import EXCESS, LOSS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LARGEST_ROW, ScoringLearner, ball_of

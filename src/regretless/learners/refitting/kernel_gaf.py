@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks
 from regretless.core.interrupts import listen, pressed
 from regretless.core.jit import kernel
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.refitting.kernel_learner import Approximation, KernelClassifier, extended

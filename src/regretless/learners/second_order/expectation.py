@@ -23,7 +23,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from regretless.core.jit import inlined_kernel, kernel, summing_kernel
 from regretless.core.links import sigmoid
@@ -548,6 +547,8 @@ def fresh_points(seed: int, round_: int, points: Array) -> None:
 
 def sobol_points(n_samples: int, dimension: int, seed: int) -> Array:
     """Scrambled Sobol points, made normal by inversion; the same for all rounds."""
+    from scipy.stats import qmc  # half a second, which other learners need not wait
+
     sampler = qmc.Sobol(dimension, scramble=True, rng=np.random.default_rng(seed))
     exponent = math.ceil(math.log2(n_samples))
     cube = sampler.random_base2(exponent)[:n_samples]

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.jit import jitable, kernel
 from regretless.core.learner import OnlineRegressor
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import (

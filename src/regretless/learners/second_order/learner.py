@@ -10,12 +10,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import log_softmax, softmax
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
 from regretless.core.effects import from_logits
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.learner import OnlineClassifier
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.tally import EXCESS, ROWS, WIDEST, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.second_order import curvature, panels

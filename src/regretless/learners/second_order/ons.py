@@ -6,7 +6,6 @@ import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
 from regretless.core.effects import from_logits
@@ -17,6 +16,7 @@ from regretless.core.learner import OnlineClassifier
 from regretless.core.links import softmax
 from regretless.core.one_row import RowKernels
 from regretless.core.products import multiply, one_thread_per_product
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array

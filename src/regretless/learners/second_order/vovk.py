@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.jit import inlined_kernel, kernel
 from regretless.core.learner import OnlineRegressor
 from regretless.core.one_row import RowKernels
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.setting import Setting
 from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array

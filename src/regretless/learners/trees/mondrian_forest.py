@@ -6,13 +6,13 @@ import math
 from typing import NamedTuple, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
 from regretless.core.jit import kernel
 from regretless.core.learner import OnlineClassifier
 from regretless.core.links import sigmoid
+from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.setting import Setting
 from regretless.core.tally import LOSS, ROWS, TALLIES, UNEVEN, record, require_unit_weights
 from regretless.core.types import Array

@@ -11,8 +11,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoCertificate
@@ -20,6 +18,7 @@ from regretless.core.inputs import UNLEARNED
 from regretless.core.interrupts import stretches, uninterrupted
 from regretless.core.learner import ONE, OnlineLearner
 from regretless.core.merging import beginning
+from regretless.core.scikit_learn import NotFittedError, clone
 from regretless.core.stored import Stored
 from regretless.core.tally import LOSS, ROWS
 from regretless.core.turns import learns, turn_of

@@ -11,15 +11,23 @@ from contextlib import suppress
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_regressor
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from regretless.core import validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.interrupts import uninterrupted
 from regretless.core.labels import Labels
 from regretless.core.learner import OnlineLearner
+from regretless.core.scikit_learn import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    _num_samples,
+    available_if,
+    check_is_fitted,
+    clone,
+    is_regressor,
+    validate_data,
+)
 from regretless.core.tally import WIDEST, require_unit_weights
 from regretless.core.turns import TakesTurns, reads
 from regretless.core.types import Array

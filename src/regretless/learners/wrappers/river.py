@@ -6,9 +6,8 @@ import copy
 from functools import cache
 from typing import Any
 
-from sklearn.base import clone
-
 from regretless.core.learner import OnlineClassifier
+from regretless.core.scikit_learn import clone
 
 
 def as_river(learner: Any, classes: Any = None) -> Any:

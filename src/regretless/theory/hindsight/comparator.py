@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
+from regretless.core.scikit_learn import ConvergenceWarning
 from regretless.core.types import Array
 from regretless.theory.domains import Ball, Domain
 from regretless.theory.hindsight.certificate import Record

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_consistent_length
 
 from regretless.core import validate
 from regretless.core.inputs import as_floats, in_rows
 from regretless.core.labels import Labels
 from regretless.core.rows import SparseRows
+from regretless.core.scikit_learn import check_consistent_length
 from regretless.core.types import Array
 from regretless.theory.domains import Domain, Octahedron, WholeSpace
 from regretless.theory.hindsight import dual, gradient, newton
