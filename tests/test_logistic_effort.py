@@ -14,7 +14,7 @@ from learners import assert_same_state, standardised, through_file
 from logistic_reference import chance, fourier_rows, play, pooled_member, product_rows, rank_of, some_rows, spline_rows
 from regretless import OnlineLogisticRegression
 from regretless.core.tally import LOSS
-from regretless.learners.logistic import effort, pooled, splines, stacking, state
+from regretless.learners.logistic import effort, linear, newton, splines, stacking, state
 from regretless.learners.logistic.effort import (
     BUDGETS,
     EFFORTS,
@@ -170,14 +170,14 @@ def test_product_rows() -> None:
 @pytest.mark.parametrize("K", [2, 3])
 def test_a_pooled_member(K: int) -> None:
     s = Stream(K)
-    P, w = first_variance(np.array(0.7), K) * np.eye(s.d), np.zeros((s.matrices, s.d))
-    pooled.run(P, w, Step(0.4, 0.7, 1.0), *s.rows, s.out)
+    P, w = first_variance(np.array(0.7), K) * np.eye(s.d)[None], np.zeros((s.matrices, s.d))
+    newton.run(P, w, Step(0.4, 0.7, 1.0), *s.rows, s.out)
     expected = log_softmax(pooled_member(*s.rows, 0.4, 0.7, 0.7), axis=1)
     np.testing.assert_allclose(log_softmax(s.out, axis=1), expected, atol=1e-9)
     again, told = w.copy(), np.empty_like(s.out)
-    pooled.run(P, w, Step(0.4, 0.7, 1.0), s.X, s.Y, 0.0 * s.weight, told)
+    newton.run(P, w, Step(0.4, 0.7, 1.0), s.X, s.Y, 0.0 * s.weight, told)
     assert np.array_equal(w, again)
-    pooled.forecast_block(w, s.X, s.out)
+    linear.forecast_block(w, s.X, s.out)
     assert np.array_equal(s.out, told)
 
 

@@ -25,7 +25,7 @@ from logistic_reference import (
 from regretless.core.errors import TooLarge
 from regretless.core.scores import new_scores
 from regretless.core.tally import LOSS, ROWS, TALLIES
-from regretless.learners.logistic import adagrad, certified, frequencies, newton
+from regretless.learners.logistic import adagrad, certified, folds, frequencies, newton
 from regretless.learners.logistic.linear import forecast_block
 from regretless.learners.logistic.members import ADAGRAD, BUDGET, HALF_LIVES, NEWTON, choose, names
 from regretless.learners.logistic.mixing import MixtureState, blend, mix, reserve, write_forecasts
@@ -33,7 +33,7 @@ from regretless.learners.logistic.newton import Step, first_variance, settle
 from regretless.learners.logistic.scaling import rescale
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.second_order.rounding import SUMS
-from regretless.learners.second_order.surrogate import SurrogateState, helmert
+from regretless.learners.second_order.surrogate import SurrogateState, flush_one, helmert
 
 NO_STACK = np.empty((0, 0)), np.empty(0)
 
@@ -61,7 +61,8 @@ class Stream:
 
 def test_there_are_as_many_members_as_time_allows() -> None:
     assert len(choose(20, 2, "auto", False).newton) == len(NEWTON)
-    assert len(choose(65, 10, "auto", False).radii) == 1
+    assert len(choose(20, 10, "auto", False).radii) == 1
+    assert not len(choose(65, 10, "auto", False).radii)
     wide = choose(3000, 2, "auto", False)
     assert len(wide.newton) == len(wide.radii) == 0
     assert len(wide.rates) == len(ADAGRAD)
@@ -144,6 +145,28 @@ def test_a_newton_member(K: int, rho: float) -> None:
     newton.run(P, w, Step(0.5, 0.3, rho), *s.rows, s.out)
     expected = newton_member(*s.rows, 0.5, 0.3, rho, intercept)
     np.testing.assert_allclose(log_softmax(s.out, axis=1), log_softmax(expected, axis=1), atol=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 7, 80, 81, 130])
+def test_the_matrices_of_a_block_and_of_a_row(d: int) -> None:
+    rng = np.random.default_rng(0)
+    A, X, U = rng.normal(size=(2, d, d)), rng.normal(size=(3, d)), 0.1 * rng.normal(size=(3, 2, d))
+    P = A @ A.transpose(0, 2, 1)
+    copy, V, singly = folds.in_folds(P), np.empty((2, d)), P.copy()
+    pending, row, found = (folds.zeros(2, copy.shape[2]) for _ in range(3))
+    for x, U_x in zip(X, U, strict=True):
+        row[0, :d] = x
+        for k in range(2):
+            folds.fold(copy, k, pending, row, found)
+            folds.product(singly[k], np.zeros(d), x[None], 0, V[k])
+        assert np.array_equal(found[:, :d], V)
+        np.testing.assert_allclose(V, singly @ x, atol=1e-9)
+        pending[:, :d] = U_x
+        for k in range(2):
+            flush_one(singly[k], U_x[k])
+    folds.put_back(P, copy, pending)
+    assert np.array_equal(P, singly)
+    assert np.array_equal(P, P.transpose(0, 2, 1))
 
 
 @pytest.mark.parametrize("K", [2, 3])

@@ -184,6 +184,11 @@ def summing_kernel(function: Kernel) -> Kernel:
     return _compile(function, FUSED | {"reassoc"})
 
 
+def apart_summing_kernel(function: Kernel) -> Kernel:
+    """An `apart_kernel` whose sums may be taken in any order."""
+    return _compile(function, FUSED | {"reassoc"}, forceinline=True, pipeline_class=_Apart)
+
+
 def exact_kernel(function: Kernel) -> Kernel:
     """A `kernel` in which every operation rounds as written: for sums that track their rounding errors."""
     return _compile(function, set())

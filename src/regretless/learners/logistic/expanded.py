@@ -14,7 +14,7 @@ import numpy as np
 from regretless.core import state_checks
 from regretless.core.jit import inlined_kernel, kernel, merged_kernel
 from regretless.core.types import Array
-from regretless.learners.logistic import forest, fourier_rows, pooled, product_rows, splines, stacking
+from regretless.learners.logistic import forest, fourier_rows, linear, newton, product_rows, splines, stacking
 from regretless.learners.logistic.effort import Sizes
 from regretless.learners.logistic.fourier_rows import N_ROWS, SQUARES, STEEPEST, next_octave
 from regretless.learners.logistic.members import Constants, Members
@@ -26,7 +26,7 @@ from regretless.learners.logistic.splines import SAMPLE, Ranks
 if TYPE_CHECKING:
     from regretless.learners.logistic.state import LogisticState
 
-pooled_run, pooled_forecast = pooled.run, pooled.forecast_block
+newton_run, linear_forecast = newton.run, linear.forecast_block
 write_spline_rows, write_fourier_rows = splines.spline_rows, fourier_rows.fourier_rows
 write_product_rows = product_rows.product_rows
 
@@ -81,7 +81,7 @@ def run(s: LogisticState, c: Constants, given: Given, Y: Array, weight: Array, l
         write_spline_rows(Ranks(s.samples, counts, c.numbers, c.sizes[0]), X, weight, rows, expanded)
         for i in range(S):
             own = Step(c.splines[i, 0], c.splines[i, 1], 1.0)
-            pooled_run(s.spline_matrices[i], s.spline_weights[i], own, expanded, Y, weight, logits[at + i, :n])
+            newton_run(s.spline_matrices[i : i + 1], s.spline_weights[i], own, expanded, Y, weight, logits[at + i, :n])
     if F:
         expanded = block_of(buffer, n, s.fourier_weights.shape[2])
         write_fourier_rows(s.frequencies, s.spread, weight, rows, expanded)
@@ -91,14 +91,14 @@ def run(s: LogisticState, c: Constants, given: Given, Y: Array, weight: Array, l
                 next_octave(s.frequencies.shape[0], expanded)
                 octave += 1.0
             own = Step(c.fourier[i, 0], c.fourier[i, 1], 1.0)
-            pooled_run(s.fourier_matrices[i], s.fourier_weights[i], own, expanded, Y, weight, logits[at + S + i, :n])
+            newton_run(s.fourier_matrices[i : i + 1], s.fourier_weights[i], own, expanded, Y, weight, logits[at + S + i, :n])
     if Q:
         expanded = block_of(buffer, n, s.product_weights.shape[2])
         write_product_rows(s.pairs, rows, expanded)
         for i in range(Q):
             own = Step(c.products[i, 0], c.products[i, 1], 1.0)
             said = logits[at + S + F + i, :n]
-            pooled_run(s.product_matrices[i], s.product_weights[i], own, expanded, Y, weight, said)
+            newton_run(s.product_matrices[i : i + 1], s.product_weights[i], own, expanded, Y, weight, said)
 
 
 @inlined_kernel
@@ -111,7 +111,7 @@ def forecast_block(s: LogisticState, c: Constants, given: Given, logits: Array) 
         expanded = block_of(buffer, n, s.spline_weights.shape[2])
         write_spline_rows(Ranks(s.samples, counts, c.numbers, c.sizes[0]), X, nothing, rows, expanded)
         for i in range(S):
-            pooled_forecast(s.spline_weights[i], expanded, logits[at + i, :n])
+            linear_forecast(s.spline_weights[i], expanded, logits[at + i, :n])
     if F:
         expanded = block_of(buffer, n, s.fourier_weights.shape[2])
         write_fourier_rows(s.frequencies, s.spread, nothing, rows, expanded)
@@ -120,12 +120,12 @@ def forecast_block(s: LogisticState, c: Constants, given: Given, logits: Array) 
             while octave < c.fourier[i, 3]:
                 next_octave(s.frequencies.shape[0], expanded)
                 octave += 1.0
-            pooled_forecast(s.fourier_weights[i], expanded, logits[at + S + i, :n])
+            linear_forecast(s.fourier_weights[i], expanded, logits[at + S + i, :n])
     if Q:
         expanded = block_of(buffer, n, s.product_weights.shape[2])
         write_product_rows(s.pairs, rows, expanded)
         for i in range(Q):
-            pooled_forecast(s.product_weights[i], expanded, logits[at + S + F + i, :n])
+            linear_forecast(s.product_weights[i], expanded, logits[at + S + F + i, :n])
 
 
 @kernel

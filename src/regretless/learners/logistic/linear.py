@@ -6,22 +6,28 @@ Weights are (K, d), one row per class. Two classes have opposite weights, so tho
 
 from __future__ import annotations
 
-from regretless.core.jit import kernel
+from regretless.core.jit import kernel, merged_kernel, summing_kernel
 from regretless.core.types import Array
 
 
-@kernel
+@summing_kernel
+def score(w: Array, k: int, X: Array, t: int) -> float:
+    """The product of row k of the weights and row t."""
+    found = 0.0
+    for j in range(w.shape[1]):
+        found += w[k, j] * X[t, j]
+    return found
+
+
+@merged_kernel
 def forecast_row(w: Array, X: Array, t: int, out: Array) -> None:
     """Write the logits of row t into `out[t]`."""
-    C, d = w.shape
-    for k in range(C):
-        score = 0.0
-        for j in range(d):
-            score += w[k, j] * X[t, j]
-        out[t, k] = score
-    if C == 1:
-        score = out[t, 0]
-        out[t, 0], out[t, 1] = -0.5 * score, 0.5 * score
+    if w.shape[0] == 1:
+        half = 0.5 * score(w, 0, X, t)
+        out[t, 0], out[t, 1] = -half, half
+        return
+    for k in range(w.shape[0]):
+        out[t, k] = score(w, k, X, t)
 
 
 @kernel

@@ -83,13 +83,16 @@ ADAGRAD = (
 FREQUENCIES = 2.0  # parts of the weight of the label frequencies
 CERTIFIED = 4.0  # parts of AIOLI or FOLKLORE, for each radius
 WIDE = 100
-RADII = (0.25, 1.0, 4.0)  # of a class's weights on standardised rows
+RADII = (1.0, 0.25, 4.0)  # of a class's weights on standardised rows; the first is best on long streams
 HALF_LIVES = (7.0, 70.0, 700.0, 7000.0)  # of the certainty of forgetful members, in rows
 FORGETFUL = (1.0, 0.3)  # their kappa and lambda
 VIRTUAL_WEIGHT = 0.5  # of AIOLI
 
-# The most multiplications per row that one kind of member may take in total; beyond, there are fewer of them, or none.
+# The most multiplications per row that the Newton members may take in total; beyond, there are fewer of them, or none.
 BUDGET = 4e6
+# The most that a certified member may take for all radii to play, and for the first to play. Where there are many
+# weights they add nothing to the forecasts, and AdaGrad's certificate is as good.
+ALL_RADII, ONE_RADIUS = 2e4, 2e6
 
 
 TREES_AT = Sizes._fields.index("trees")
@@ -180,8 +183,8 @@ def choose(
     sizes = [validate.positive("radii", radius) for radius in asked]
     if any(not LEAST_RADIUS <= size <= LARGEST_RADIUS for size in sizes):
         raise ValueError(f"radii={sizes}: give numbers from {LEAST_RADIUS:g} to {LARGEST_RADIUS:g}.")
-    affordable = _within(BUDGET, r**3 * width**2) if asked is RADII else len(sizes)
-    kept, steps = np.array(sizes[:affordable]), newton[: _within(BUDGET, matrices * width**2)]
+    affordable = _radii(r**3 * width**2) if asked is RADII else len(sizes)
+    kept, steps = np.array(sizes[:affordable]), newton[: int(BUDGET // (matrices * width**2))]
     narrower = min(1.0, WIDE / width)
     of_rates = [each.parts for each in ADAGRAD]
     of_all = CERTIFIED * len(sizes) + sum(each.parts for each in newton) + sum(of_rates) + FREQUENCIES
@@ -245,8 +248,9 @@ def _on(rows: float) -> str:
     return ", 0/1 columns by range" if rows == RANGED else ""
 
 
-def _within(budget: float, cost: float) -> int:
-    return int(budget // cost)
+def _radii(cost: float) -> int:
+    """How many radii play, if each takes so many multiplications per row."""
+    return len(RADII) if cost <= ALL_RADII else int(cost <= ONE_RADIUS)
 
 
 def _as_list(radii: object) -> list[float]:

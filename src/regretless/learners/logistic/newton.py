@@ -14,6 +14,14 @@ changing ones.
 Two classes have :math:`w_1 = -w_0` and the same matrix, so one of each is stored: that of the margin :math:`w_1 - w_0`,
 with :math:`P = P_0 + P_1`.
 
+On expanded rows, which have many columns, a matrix per class would take K times as long. There one serves all classes,
+
+.. math:: A = \lambda I + \kappa \sum \overline{p(1-p)}\, xx^T, \qquad
+          \overline{p(1-p)} = \frac1K \sum_k p_k(1-p_k),
+
+with the same q for all. On the streams tried, the mean of the curvatures is as good as one matrix per class, or better.
+For two classes it is the same: that of the margin.
+
 The intercept may have a weaker prior than the other weights: then the last entry of the diagonal of P starts larger.
 
 A forgetful member, which has one prior for all weights, moves P towards its starting value before every row:
@@ -28,14 +36,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regretless.core.jit import inlined_kernel, kernel, summing_kernel
+from regretless.core.jit import apart_kernel, kernel, merged_kernel, summing_kernel
 from regretless.core.links import softmax
 from regretless.core.types import Array
+from regretless.learners.logistic.folds import fold, in_folds, product, put_back, zeros
 from regretless.learners.logistic.linear import forecast_row
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
-from regretless.learners.second_order.surrogate import end_fold, flush_one, fold, fold_row, in_four, product_one
+from regretless.learners.second_order.surrogate import flush_one
 
+LEAST_ROWS = 12  # of a block that is worth a copy of the matrices
 CLOSE = 1e-6  # a Newton step that changes no difference of logits by more leaves an error of its square
+NEAR = 0.5  # a Newton step that changes differences by less is taken whole
 MOST_STEPS = 100
 
 
@@ -56,97 +67,124 @@ def first_variance(regularization: Array, n_classes: int) -> Array:
 def run(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: Array) -> None:
     """Play a block with one member; `out` holds the logits forecast.
 
-    P is (K, d, d) and w (K, d); for K = 2 their first axis has length 1.
+    P is (K, d, d), or (1, d, d) if one matrix serves all classes, and w is (K, d). For K = 2 they have one of each.
     """
-    if Y.shape[1] == 2:
-        run_margin(P[0], w[0], step, X, Y, weight, out)
+    if X.shape[0] < LEAST_ROWS or step.rho < 1.0:  # `forget` needs all of P
+        run_in_place(P, w, step, X, Y, weight, out)
         return
-    kappa, lam, rho = step
-    K, d = w.shape
-    V, U = np.empty((K, d)), np.zeros((K, d))
-    q, z, p = np.empty(K), np.empty(K), np.empty(K)
-    for t in range(X.shape[0]):
-        c = weight[t]
-        forecast_row(w, X, t, out)
-        for k in range(K):
-            fold(P[k], U[k : k + 1], X[t], V[k : k + 1])
-            if rho < 1.0 and c != 0.0:
-                forget(P[k], V[k], X, t, rho, 1.0 / lam)
-            q[k] = variance(V[k], X, t)
-        if c == 0.0:
-            U[:] = 0.0
-            continue
-        settle(out[t], q, c, Y[t], z, p)
-        for k in range(K):
-            learn(w[k], V[k], U[k], q[k], c * (Y[t, k] - p[k]), c * kappa * p[k] * (1.0 - p[k]))
-    for k in range(K):
-        flush_one(P[k], U[k])
+    copy = in_folds(P)
+    buffers, C = zeros(2 * P.shape[0] + 2, copy.shape[2]), P.shape[0]
+    run_folded(copy, w, step, X, Y, weight, out, (buffers[:C], buffers[C : 2 * C], buffers[2 * C :]))
+    put_back(P, copy, buffers[C : 2 * C])
 
 
 @kernel
-def run_margin(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: Array) -> None:
-    """`run` for two classes: one matrix, that of the margin."""
-    scratch = np.zeros((2, w.size))
-    v, u = scratch[0], scratch[1]
-    if X.shape[0] == 1:  # it has no update of an earlier row to fold into P
-        m, _ = product_one(P, w, X, 0, v)
-        meet_margin(P, w, step, X, Y, weight, 0, m, v, u, out)
-        flush_one(P, u)
-        return
-    four = in_four(P, X.shape[0] if step.rho == 1.0 else 0)  # `forget` needs all rows in P
+def run_in_place(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: Array) -> None:
+    """`run` row by row, with two passes over P for each."""
+    C, d, K = P.shape[0], P.shape[1], Y.shape[1]
+    V, U, numbers = np.empty((C, d)), np.empty((C, d)), np.empty((3, K))
     for t in range(X.shape[0]):
-        m, _ = fold_row(P, four, u, w, X, t, v)
-        meet_margin(P, w, step, X, Y, weight, t, m, v, u, out)
-    end_fold(P, four, u)
+        for k in range(C):
+            product(P[k], w[k], X, t, V[k])
+            if step.rho < 1.0 and weight[t] != 0.0:
+                forget(P[k], V[k], X, t, step.rho, (2.0 if K == 2 else 1.0) / step.lam)
+        meet(w, V, U, numbers, step, X, Y, weight, t, out)
+        if weight[t] != 0.0:
+            for k in range(C):
+                flush_one(P[k], U[k])
 
 
-@inlined_kernel
-def meet_margin(
+@kernel
+def run_folded(
     P: Array,
     w: Array,
     step: Step,
     X: Array,
     Y: Array,
     weight: Array,
+    out: Array,
+    buffers: tuple[Array, Array, Array],
+) -> None:
+    """`run` on a copy of P, with one pass over it per row. `buffers` are V and U of `meet`, and the row of `fold`."""
+    V, U, row = buffers
+    numbers = np.empty((3, Y.shape[1]))
+    for t in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            row[0, j] = X[t, j]
+        for k in range(P.shape[0]):
+            fold(P, k, U, row, V)
+        meet(w, V, U, numbers, step, X, Y, weight, t, out)
+
+
+@merged_kernel
+def meet(
+    w: Array,
+    V: Array,
+    U: Array,
+    numbers: Array,
+    step: Step,
+    X: Array,
+    Y: Array,
+    weight: Array,
     t: int,
-    m: float,
-    v: Array,
-    u: Array,
     out: Array,
 ) -> None:
-    """Row t with the margin m and v = P x: forecast, see the label, step; u is the pending update of P."""
-    kappa, lam, rho = step
-    c = weight[t]
-    if rho < 1.0 and c != 0.0:
-        forget(P, v, X, t, rho, 2.0 / lam)
-    q = variance(v, X, t)
-    out[t, 0] = -0.5 * m
-    out[t, 1] = 0.5 * m
+    """Row t: forecast, see the label, step. V has P x of each matrix, U gets the updates of P; `numbers` is a buffer.
+
+    The arrays are not in one tuple: it would count its arrays for every row, a third of the time with few columns.
+    """
+    c, C, K = weight[t], V.shape[0], Y.shape[1]
+    forecast_row(w, X, t, out)
     if c == 0.0:
-        u[:] = 0.0
-    else:
-        pulled = m + c * q * (Y[t, 1] - 0.5)
+        for k in range(C):
+            for i in range(U.shape[1]):
+                U[k, i] = 0.0
+        return
+    q = variance(V, 0, X, t)
+    if K == 2:
+        pulled = out[t, 1] - out[t, 0] + c * q * (Y[t, 1] - 0.5)
         _, tanh = solve_margin(pulled, tanh_of_half(pulled), 0.5 * c * q)
-        p = 0.5 + 0.5 * tanh
-        learn(w, v, u, q, c * (Y[t, 1] - p), 0.5 * c * kappa * p * (1.0 - p))
+        above = 0.5 + 0.5 * tanh
+        move(w, 0, V, 0, c * (Y[t, 1] - above))
+        shrink(U, V, 0, q, 0.5 * c * step.kappa * above * (1.0 - above))
+        return
+    for k in range(K):
+        numbers[0, k] = variance(V, k, X, t) if C > 1 else q
+    settle(out[t], numbers[0], c, Y[t], numbers[1], numbers[2])
+    bends = 0.0
+    for k in range(K):
+        p = numbers[2, k]
+        bend = c * step.kappa * p * (1.0 - p)
+        bends += bend
+        move(w, k, V, k if C > 1 else 0, c * (Y[t, k] - p))
+        if C > 1:
+            shrink(U, V, k, numbers[0, k], bend)
+    if C == 1:
+        shrink(U, V, 0, q, bends / K)
 
 
 @summing_kernel
-def variance(v: Array, X: Array, t: int) -> float:
-    """q = x^T P x >= 0 for row t; v = P x."""
+def variance(V: Array, k: int, X: Array, t: int) -> float:
+    """q = x^T P x >= 0 for row t; P x is row k of V, perhaps with zeros at the end."""
     q = 0.0
-    for j in range(v.size):
-        q += v[j] * X[t, j]
+    for j in range(X.shape[1]):
+        q += V[k, j] * X[t, j]
     return max(q, 0.0)
 
 
-@kernel
-def learn(w: Array, v: Array, u: Array, q: float, step: float, bend: float) -> None:
-    """w += step P x, and u such that P - u u^T is the inverse of A + bend x x^T; v = P x."""
+@apart_kernel
+def move(w: Array, k: int, V: Array, matrix: int, step: float) -> None:
+    """w += step P x, for row k of the weights and a row of V."""
+    for i in range(w.shape[1]):
+        w[k, i] += step * V[matrix, i]
+
+
+@apart_kernel
+def shrink(U: Array, V: Array, k: int, q: float, bend: float) -> None:
+    """Write u such that P - u u^T is the inverse of A + bend x x^T; row k of V is P x."""
     root = math.sqrt(bend / (1.0 + bend * q))
-    for i in range(w.size):
-        w[i] += step * v[i]
-        u[i] = root * v[i]
+    for i in range(U.shape[1]):
+        U[k, i] = root * V[k, i]
 
 
 @kernel
@@ -164,7 +202,7 @@ def settle(m: Array, q: Array, weight: float, y: Array, z: Array, p: Array) -> N
     r"""The root z of z = m + weight q (y - softmax(z)), entry by entry, and p = softmax(z).
 
     z minimises :math:`\sum_k (z_k - m_k - c q_k y_k)^2/(2cq_k) + lse(z)`. This is Newton's method, whose system is
-    diagonal plus rank one; the step length is that of FTRL's refit, with which the function decreases.
+    diagonal plus rank one. The length of a long step is that of FTRL's refit, with which the function decreases.
     """
     K = m.size
     move = np.empty(K)
@@ -183,7 +221,7 @@ def settle(m: Array, q: Array, weight: float, y: Array, z: Array, p: Array) -> N
             move[k] += mean * (weight * q[k] * p[k] / (1.0 + weight * q[k] * p[k]))
             low, high = min(low, move[k]), max(high, move[k])
         spread = high - low
-        step = 1.0 if spread <= CLOSE else math.log1p(spread) / spread
+        step = 1.0 if spread <= NEAR else math.log1p(spread) / spread
         for k in range(K):
             z[k] += step * move[k]
         if spread <= CLOSE:
