@@ -19,15 +19,15 @@ settings.register_profile("regretless", deadline=None, derandomize=True, databas
 settings.load_profile("regretless")
 
 
-SLOW_TO_COMPILE = ["OnlineLogisticRegression", "FOLKLORE", "MirrorDescent", "GAF", "AIOLI"]  # first, so that none is last
+SLOW_TO_COMPILE = ["OnlineLogisticRegression", "FOLKLORE", "GAF", "AIOLI", "MirrorDescent"]  # so that none is the last
 
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Before their first tests, the workers of pytest-xdist share the compilation of the learners that tests play.
 
-    Most files play every learner, so that otherwise all workers would compile the same kernels at the same time. A worker
-    that finds nothing left to compile waits for the others.
+    Most files play every learner, so that otherwise all workers would compile the same kernels at the same time. A
+    worker that finds nothing left to compile waits for the others.
     """
     if not hasattr(request.config, "workerinput"):
         return

@@ -35,11 +35,15 @@ from regretless.core.rows import Entries, grid_of_one
 from regretless.core.types import FLOAT, Array
 from regretless.core.validate import LARGEST_TARGET
 
+Kinds = tuple[Any, ...]  # Numba types
 TUPLE: Any = types.BaseTuple
 numba_config: Any = config  # has no types
 type_of: Any = numba.typeof
 fill: Any = populate_array
 element: Any = cgutils.gep_inbounds
+unpack: Any = cgutils.unpack_tuple
+if_unlikely: Any = cgutils.if_unlikely
+tuple_of: Any = types.Tuple
 INDEX = np.dtype(np.int32)
 CSR = {sparse.csr_matrix, sparse.csr_array}
 WIDEST_DENSE = 2**18  # columns of a dense row that is learned in compressed form
@@ -104,7 +108,7 @@ class RowCall:
         self.labels = attributes.get("_labels")
         self.calls: Calls | None = None
         kernels: RowKernels | None = None if numba_config.DISABLE_JIT else learner._row_kernels()
-        if kernels is None or not _can_be_listed((kernels.state, kernels.constants)):
+        if kernels is None or not can_be_listed((kernels.state, kernels.constants)):
             return
         out: Array = learner._new_forecasts(1)
         width = kernels.width or learner.n_features_in_
@@ -170,9 +174,10 @@ class Table:
         self.address: Any = contents if numba_config.DISABLE_JIT else table.ctypes.data
 
 
-def _can_be_listed(value: Any) -> bool:
+def can_be_listed(value: Any) -> bool:
+    """Whether a `Table` can have it: arrays as they lie in memory, and numbers."""
     if isinstance(value, tuple):
-        return all(_can_be_listed(part) for part in value)
+        return all(can_be_listed(part) for part in value)
     if isinstance(value, np.ndarray):
         return bool(value.flags.c_contiguous and value.flags.aligned)
     return value is None or type(value) in (bool, int, float)
@@ -253,7 +258,7 @@ class MachineCode:
         self.address: int = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
 
 
-def caller(kinds: tuple[Any, ...]) -> Any:
+def caller(kinds: Kinds) -> Any:
     """A function for compiled code: it calls the kernel at an address with arguments of these Numba types."""
 
     @intrinsic
@@ -261,13 +266,13 @@ def caller(kinds: tuple[Any, ...]) -> Any:
         def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
             convention = context.call_conv
             function = builder.inttoptr(given[0], convention.get_function_type(types.none, kinds).as_pointer())
-            values = cgutils.unpack_tuple(builder, given[1], len(kinds))
+            values = unpack(builder, given[1], len(kinds))
             status, _ = convention.call_function(builder, function, types.none, kinds, values)
-            with cgutils.if_unlikely(builder, status.is_error):
+            with if_unlikely(builder, status.is_error):
                 convention.return_status_propagate(builder, status)
             return context.get_dummy_value()
 
-        return types.none(types.intp, types.Tuple(kinds)), generate
+        return types.none(types.intp, tuple_of(kinds)), generate
 
     return call
 
@@ -315,7 +320,7 @@ def are_in_order(indptr: NDArray[np.int32], indices: NDArray[np.int32], data: Ar
 
 
 @cache
-def compiled_calls(run_kinds: tuple[Any, ...], forecast_kinds: tuple[Any, ...], takes_entries: bool, kind: Any) -> Calls:
+def compiled_calls(run_kinds: Kinds, forecast_kinds: Kinds, takes_entries: bool, kind: Any) -> Calls:
     """The calls for kernels with arguments of these Numba types, and a table of this one."""
     opened, run, forecast = reader(kind), caller(run_kinds), caller(forecast_kinds)
     name = hashlib.sha256(f"{run_kinds} {forecast_kinds} {kind}".encode()).hexdigest()[:16]

@@ -12,7 +12,7 @@ from regretless.core.types import Array
 from regretless.learners.second_order import panels
 from regretless.learners.second_order.learner import SurrogateClassifier
 from regretless.learners.second_order.multiclass import MulticlassConstants, run_panel
-from regretless.learners.second_order.pairs import forecast_block, run
+from regretless.learners.second_order.pairs import loops
 from regretless.learners.second_order.surrogate import helmert
 from regretless.theory import bounds
 from regretless.theory.domains import Competition, RowBall
@@ -107,12 +107,14 @@ class FOLKLORE(SurrogateClassifier):
         return MulticlassConstants(*shared, H=helmert(n_classes), sampling=None, pull=self._pull)
 
     def _row_kernels(self) -> RowKernels:
-        return self._by_kernels(run, forecast_block)
+        return self._by_kernels(*loops(self._n_classes))
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        self._play_panels(panels.Kernels(run, run_panel), X, Y, weight, self._constants, out)
+        kernels = panels.Kernels(loops(self._n_classes).run, run_panel)
+        self._play_panels(kernels, X, Y, weight, self._constants, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        kernels, none = panels.Kernels(run, run_panel), np.zeros_like(out)
-        if not self._foresee_panels(kernels, X, none, self._constants, out):
+        run, forecast_block = loops(self._n_classes)
+        none = np.zeros_like(out)
+        if not self._foresee_panels(panels.Kernels(run, run_panel), X, none, self._constants, out):
             forecast_block(self.state_, X, self._constants, out)

@@ -23,7 +23,7 @@ from regretless.learners.second_order.multiclass import (
     Sampling,
     run_panel,
 )
-from regretless.learners.second_order.pairs import forecast_block, run
+from regretless.learners.second_order.pairs import loops
 from regretless.learners.second_order.surrogate import helmert
 from regretless.theory import bounds
 from regretless.theory.bounds.assumptions import SOFTMAX_ZETA, least_gaf_regularization
@@ -206,12 +206,14 @@ class GAF(Sampled):
         sampling = self._constants.sampling
         if sampling is None or sampling.method == MONTE_CARLO:  # threads must not share the draws
             return None
-        return self._by_kernels(run, forecast_block)
+        return self._by_kernels(*loops(self._n_classes))
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        self._play_panels(panels.Kernels(run, run_panel), X, Y, weight, self._own_points(), out)
+        kernels = panels.Kernels(loops(self._n_classes).run, run_panel)
+        self._play_panels(kernels, X, Y, weight, self._own_points(), out)
 
     def _forecast(self, X: Array, out: Array) -> None:
+        run, forecast_block = loops(self._n_classes)
         kernels, constants = panels.Kernels(run, run_panel), self._own_points()
         if not self._foresee_panels(kernels, X, np.zeros_like(out), constants, out):
             forecast_block(self.state_, X, constants, out)

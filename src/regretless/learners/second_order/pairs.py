@@ -6,6 +6,8 @@ Scalars take a tenth of the time of the K x K algebra for FOLKLORE at d = 5, and
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,6 +36,20 @@ aioli_run, aioli_forecast = aioli.run, aioli.forecast_block
 multiclass_run, multiclass_forecast = multiclass.run, multiclass.forecast_block
 
 
+class Loops(NamedTuple):
+    """The kernels of a game row by row."""
+
+    run: Callable[..., None]
+    forecast_block: Callable[..., None]
+
+
+def loops(n_classes: int) -> Loops:
+    """Those for this many classes. (A kernel that chose between them would compile both again.)"""
+    if n_classes == 2:
+        return Loops(run, forecast_block)
+    return Loops(multiclass.run, multiclass.forecast_block)
+
+
 @kernel
 def as_margin(c: MulticlassConstants) -> AIOLIConstants:
     """The constants of AIOLI: the largest logits |W x| are the same, and FOLKLORE has half of AIOLI's pull."""
@@ -42,16 +58,28 @@ def as_margin(c: MulticlassConstants) -> AIOLIConstants:
 
 @kernel
 def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: MulticlassConstants, out: Array) -> None:
-    """Play a block row by row."""
-    done = 0
-    if constants.H.shape[0] == 2:
-        tally = state.tally
-        widest, scale = tally[WIDEST], tally[SCALE]
-        tally[WIDEST], tally[SCALE] = 0.0, 0.0
-        done = run_pair(state, ROOT_2 * X, Y, weight, as_margin(constants), constants.sampling, out)
-        tally[WIDEST], tally[SCALE] = max(widest, tally[WIDEST] / ROOT_2), max(scale, 0.5 * tally[SCALE])
-    if done < X.shape[0]:
-        multiclass_run(state, X[done:], Y[done:], weight[done:], constants, out[done:])
+    """Play a block of two classes row by row."""
+    tally = state.tally
+    widest, scale = tally[WIDEST], tally[SCALE]
+    tally[WIDEST], tally[SCALE] = 0.0, 0.0
+    done = run_pair(state, ROOT_2 * X, Y, weight, as_margin(constants), constants.sampling, out)
+    tally[WIDEST], tally[SCALE] = max(widest, tally[WIDEST] / ROOT_2), max(scale, 0.5 * tally[SCALE])
+    run_rest(state, X[done:], Y[done:], weight[done:], constants, constants.sampling, out[done:])
+
+
+@kernel
+def run_rest(
+    state: SurrogateState,
+    X: Array,
+    Y: Array,
+    weight: Array,
+    constants: MulticlassConstants,
+    sampling: Sampling | None,
+    out: Array,
+) -> None:
+    """Play the rows that `run_pair` has left."""
+    if sampling is not None and X.shape[0] > 0:  # None is known when this is compiled: FOLKLORE leaves none
+        multiclass_run(state, X, Y, weight, constants, out)
 
 
 @kernel
@@ -122,23 +150,24 @@ def forecast_gaf(m: float, q: float, mu: float) -> tuple[float, float]:
 
 @kernel
 def forecast_block(state: SurrogateState, X: Array, constants: MulticlassConstants, out: Array) -> None:
-    """The forecasts of a block of rows, all from the same state."""
-    if constants.H.shape[0] != 2 or not forecast_pair(state, X, as_margin(constants), constants.sampling, out):
-        multiclass_forecast(state, X, constants, out)
+    """The forecasts of a block of rows of two classes, all from the same state."""
+    forecast_pair(state, X, constants, constants.sampling, out)
 
 
 @kernel
-def forecast_pair(state: SurrogateState, X: Array, c: AIOLIConstants, sampling: Sampling | None, out: Array) -> bool:
-    """`forecast_block` for two classes in scalars; False if they cannot be, as in `run_pair`."""
+def forecast_pair(
+    state: SurrogateState, X: Array, constants: MulticlassConstants, sampling: Sampling | None, out: Array
+) -> None:
+    """`forecast_block`, with what is known about the sampling when it is compiled."""
     if sampling is None:
-        aioli_forecast(state, ROOT_2 * X, c, out)
-        return True
+        aioli_forecast(state, ROOT_2 * X, as_margin(constants), out)
+        return
     P, w, tally = state
     if sampling.method != QUADRATURE or tally[ROOT] != 0.0:
-        return False
+        multiclass_forecast(state, X, constants, out)
+        return
     X = ROOT_2 * X
     v = np.empty(w.size)
     for t in range(X.shape[0]):
         m, _ = product_one(P, w, X, t, v)
         out[t, 0], out[t, 1] = forecast_gaf(m, look_one(v, X, t), sampling.mu)
-    return True

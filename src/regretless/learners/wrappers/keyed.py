@@ -80,9 +80,9 @@ class KeyedLearner(Stored):
 
     Parameters
     ----------
-    learner : a learner on numeric arrays whose state has a fixed size: `AIOLI`, `FOLKLORE`, `GAF`, `VovkAzouryWarmuth`
-        and `OGD` are routed by compiled code, the other first-order learners, `ONS` and `Perceptron` by one call per
-        key and block. It is not changed.
+    learner : a second-order or first-order learner on numeric arrays. It is not changed. Compiled code routes the rows,
+        except for configurations whose rows need more than one kernel, such as a loss of your own: these are called
+        once per key and block.
     max_keys : the largest number of keys. A block with a key beyond it is refused as a whole, and nothing is learned:
         make room with `remove`, for example of `idle_keys(n)`, or raise the limit with `set_params`.
     pooled : whether new keys start from a learner of the rows of all keys. It makes a row about twice as expensive.

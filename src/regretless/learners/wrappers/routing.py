@@ -2,8 +2,9 @@
 
 A stack is a state of the learner's type whose arrays have one more axis, the first: the state of learner i is a slice
 of each. Rows of one learner are brought together, in their order, and played as a block, which gives the same bits as
-row by row. Learners are independent, so groups of them run on several threads. The loop over the learners is compiled
-for the classes in `RUNS`; others are called from Python, once per learner and stretch of rows.
+row by row. Learners are independent, so groups of them run on several threads. The loop over the learners is compiled;
+it calls the kernels that learn and forecast one row of the learner by the addresses of their machine code. Learners
+without such kernels are called from Python, once per learner and stretch of rows.
 """
 
 from __future__ import annotations
@@ -20,25 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regretless.core.jit import chosen_by_type, inlined_kernel, kernel, named_kernel
-from regretless.core.one_row import Table, reader
+from regretless.core.one_row import Kinds, MachineCode, Table, caller, can_be_listed, numba_config, reader
 from regretless.core.prefetch import prefetch
 from regretless.core.rows import Entries
 from regretless.core.types import Array
-from regretless.learners.first_order import linear, ogd
-from regretless.learners.second_order import aioli, multiclass, pairs, vovk
 from regretless.learners.second_order.gaf import GAF
 
 WORTH_A_THREAD = 8192  # rows: starting a thread takes as long as about 200
 MOST_PER_ROW = 8  # learners per row of a block up to which counting them is faster than sorting the rows
 AHEAD = 8  # rows that are fetched before their turn
 FEW = 64  # rows that are played one by one, because bringing those of one learner together would take longer
-
-RUNS: dict[type, Callable[..., Any]] = {
-    aioli.AIOLIConstants: aioli.run,
-    multiclass.MulticlassConstants: pairs.run,
-    vovk.VovkConstants: vovk.run,
-    ogd.OGDConstants: ogd.run,
-}
 
 
 class Groups(NamedTuple):
@@ -104,17 +96,25 @@ class Routed(NamedTuple):
     states: Any
     others: Any
     constants: Any
+    run: int  # the address of the learner's kernel
 
 
 class Router:
-    """The compiled loop over stacked states. Their arrays are listed once: that takes longer than learning a row."""
+    """The compiled loops over stacked states. Their arrays are listed once: that takes longer than learning a row."""
 
-    __slots__ = ("constants", "route", "states", "table")
+    __slots__ = ("constants", "forecast", "forecast_each", "route", "states", "table")
 
     def __init__(self, learner: Any, states: Any, others: Any) -> None:
         self.states, self.constants = states, learner._constants
-        self.table = Table(Routed(states, others, own_constants(learner)))
-        self.route = compiled_route(self.table.kind)
+        kernels, constants = learner._row_kernels(), own_constants(learner)
+        out = learner._new_forecasts(1)
+        Y, weight, x = np.zeros(out.shape), np.ones(1), np.zeros((1, 1))
+        row = full_rows(x) if kernels.entries else x
+        run = MachineCode(kernels.run, (learner.state_, row, Y, weight, constants, out))
+        self.forecast = MachineCode(kernels.forecast, (learner.state_, row, constants, out))
+        self.table = Table(Routed(states, others, constants, run.address))
+        self.route = compiled_route(self.table.kind, run.kinds, kernels.entries)
+        self.forecast_each = compiled_forecasts(self.forecast.kinds, kernels.entries)
 
 
 class Stack:
@@ -201,9 +201,10 @@ class Stack:
 
     def forecast(self, numbers: NDArray[np.int64], X: Array, out: Array) -> None:
         """The forecast of every row by the learner of its number, or by `learner` itself if it is -1."""
-        learner = self.learner
-        if self.router(X) is not None:
-            forecast_each(self.states, learner.state_, numbers, X, own_constants(learner), out)
+        learner, router = self.learner, self.router(X)
+        if router is not None:
+            given = self.states, learner.state_, numbers, X, own_constants(learner), out
+            router.forecast_each(router.forecast.address, *given)
             return
         groups, one = groups_of(numbers, len(self.states[0])), copy.copy(learner)
         for g, number in enumerate(groups.numbers):
@@ -221,13 +222,9 @@ def _rows_of(groups: Groups, g: int) -> Any:
 
 
 def is_compiled(learner: Any) -> bool:
-    """Whether the loop over learners is compiled: small states, and constants that are numbers."""
-    constants = learner._constants
-    if type(constants) not in RUNS or learner.least_rows > 1:
-        return False
-    return not isinstance(constants, ogd.OGDConstants) or (
-        isinstance(constants.loss, int) and isinstance(constants.number, float)
-    )
+    """Whether the loop over learners is compiled: one row takes no more than a kernel, and small states no panels."""
+    kernels = None if numba_config.DISABLE_JIT or learner.least_rows > 1 else learner._row_kernels()
+    return kernels is not None and kernels.constants is learner._constants and can_be_listed(kernels[2:4])
 
 
 def own_constants(learner: Any) -> Any:
@@ -323,50 +320,21 @@ def full_rows(X: Array) -> Entries:
 compressed = kernel(full_rows)
 
 
-def play(state: Any, X: Array, Y: Array, weight: Array, constants: Any, out: Array) -> None:
-    """The learner's loop over a block, by the type of its constants."""
-    rows = full_rows(X) if isinstance(constants, ogd.OGDConstants) else X
-    RUNS[type(constants)](state, rows, Y, weight, constants, out)
+@kernel
+def dense(X: Array) -> Array:
+    """Dense rows as they are."""
+    return X
 
 
-@chosen_by_type(play)
-def _play(state: Any, X: Any, Y: Any, weight: Any, constants: Any, out: Any) -> Any:
-    run_one = RUNS[constants.instance_class]
-    if constants.instance_class is ogd.OGDConstants:
-        return lambda state, X, Y, weight, constants, out: run_one(state, compressed(X), Y, weight, constants, out)
-    return lambda state, X, Y, weight, constants, out: run_one(state, X, Y, weight, constants, out)
-
-
-def say(state: Any, X: Array, constants: Any, out: Array) -> None:
-    """The learner's forecasts of a block, by the type of its constants."""
-    if isinstance(constants, aioli.AIOLIConstants):
-        aioli.forecast_block(state, X, constants, out)
-    elif isinstance(constants, multiclass.MulticlassConstants):
-        pairs.forecast_block(state, X, constants, out)
-    elif isinstance(constants, vovk.VovkConstants):
-        vovk.forecast_block(state, X, out)
-    else:
-        linear.forecast_block(state.table, state.size[linear.FACTOR], full_rows(X), out)
-
-
-@chosen_by_type(say)
-def _say(state: Any, X: Any, constants: Any, out: Any) -> Any:
-    kind = constants.instance_class
-    if kind is aioli.AIOLIConstants:
-        return lambda state, X, constants, out: aioli.forecast_block(state, X, constants, out)
-    if kind is multiclass.MulticlassConstants:
-        return lambda state, X, constants, out: pairs.forecast_block(state, X, constants, out)
-    if kind is vovk.VovkConstants:
-        return lambda state, X, constants, out: vovk.forecast_block(state, X, out)
-    return lambda state, X, constants, out: linear.forecast_block(
-        state.table, state.size[linear.FACTOR], compressed(X), out
-    )
+def name_of(*kinds: Any) -> str:
+    """A name for a kernel that these types determine."""
+    return hashlib.sha256(str(kinds).encode()).hexdigest()[:16]
 
 
 @cache
-def compiled_route(kind: Any) -> Callable[..., None]:
-    """The loop over groups of rows, for tables of this Numba type."""
-    opened = reader(kind)
+def compiled_route(kind: Any, run_kinds: Kinds, takes_entries: bool) -> Callable[..., None]:
+    """The loop over groups of rows, for tables of this Numba type and a kernel with arguments of these."""
+    opened, run, rows_of = reader(kind), caller(run_kinds), compressed if takes_entries else dense
 
     def route(
         address: int,
@@ -385,7 +353,7 @@ def compiled_route(kind: Any) -> Callable[..., None]:
 
         Before group g, learner `starting[g]` of the other stack gets a copy of the state, if there is such a number.
         """
-        stack, others, constants = opened(address)
+        stack, others, constants, code = opened(address)
         x, y, w, said, begin = X, Y, weight, out, 0
         if order.size > 0:
             begin = bounds[first]
@@ -401,11 +369,11 @@ def compiled_route(kind: Any) -> Callable[..., None]:
                 put(others, starting[g], state)
             a, b = bounds[g] - begin, bounds[g + 1] - begin
             if a < b:
-                play(state, x[a:b], y[a:b], w[a:b], constants, said[a:b])
+                run(code, (state, rows_of(x[a:b]), y[a:b], w[a:b], constants, said[a:b]))
         if order.size > 0:
             scatter(said, order[begin : bounds[last]], out)
 
-    return named_kernel(route, hashlib.sha256(str(kind).encode()).hexdigest()[:16])
+    return named_kernel(route, name_of(kind, run_kinds))
 
 
 @kernel
@@ -444,14 +412,20 @@ def copy_line(source: Array, i: int, target: Array, j: int) -> None:
         target[j, column] = source[i, column]
 
 
-@kernel
-def forecast_each(stack: Any, start: Any, numbers: NDArray[np.int64], X: Array, constants: Any, out: Array) -> None:
-    """The forecasts of all rows; those of number -1 by the state `start`."""
-    for t in range(numbers.size):
-        soon = numbers[min(t + 2, numbers.size - 1)]
-        if soon >= 0:
-            fetch(stack, soon)
-        if numbers[t] < 0:
-            say(start, X[t : t + 1], constants, out[t : t + 1])
-        else:
-            say(state_of(stack, numbers[t]), X[t : t + 1], constants, out[t : t + 1])
+@cache
+def compiled_forecasts(kinds: Kinds, takes_entries: bool) -> Callable[..., None]:
+    """The loop over rows, for a kernel with arguments of these Numba types."""
+    say, rows_of = caller(kinds), compressed if takes_entries else dense
+
+    def forecast_each(
+        code: int, stack: Any, start: Any, numbers: NDArray[np.int64], X: Array, constants: Any, out: Array
+    ) -> None:
+        """The forecasts of all rows; those of number -1 by the state `start`."""
+        for t in range(numbers.size):
+            soon = numbers[min(t + 2, numbers.size - 1)]
+            if soon >= 0:
+                fetch(stack, soon)
+            state = start if numbers[t] < 0 else state_of(stack, numbers[t])
+            say(code, (state, rows_of(X[t : t + 1]), constants, out[t : t + 1]))
+
+    return named_kernel(forecast_each, name_of(kinds))
