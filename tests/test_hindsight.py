@@ -269,3 +269,12 @@ def test_many_classes_on_positive_rows_take_few_steps() -> None:
     for radius in (1.0, 5.0):
         found = game(X, y, "multiclass hinge", Ball(radius), 0.0, None, range(10)).solve(400, 1e-4, max_iterations=25)
         assert found.done
+
+
+def test_many_pieces_in_a_large_ball_take_few_steps() -> None:
+    """52,000 pieces and one ball, whose surface the weights follow; 83 steps if the ball counts as one piece."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(2000, 16))
+    y = (X @ rng.normal(size=(16, 26)) + 0.5 * rng.gumbel(size=(2000, 26))).argmax(axis=1)
+    played = game(X, y, "multiclass hinge", Ball(100.0), 0.0, None, range(26))
+    assert played.solve(2000, 1e-4, max_iterations=55).done
