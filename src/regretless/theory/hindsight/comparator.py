@@ -45,7 +45,7 @@ def best_in_hindsight(
     the gap, a solver that stops early would understate regret; with it, regret is an interval. One limit: where columns
     depend on others up to rounding, no bound holds over the whole space, because absurdly large weights could fit the
     columns' rounding errors. For the squared loss the gap is then for weights that use no column for more than 10,000
-    times the targets: :math:`|w_j|\,|X_{\cdot j}| \le 10^4 |y|`.
+    times the targets, :math:`|w_j|\,|X_{\cdot j}| \le 10^4 |y|` (or 10,000 times what the weights found use, if more).
 
     Parameters
     ----------

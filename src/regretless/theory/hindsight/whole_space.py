@@ -102,8 +102,10 @@ def firmness(
     return Firm(square / mu, fastest * math.sqrt(square) / mu, shift)
 
 
-def reachable(design: Design, loss: Squared, slopes: Array) -> float:
+def reachable(design: Design, loss: Squared, slopes: Array, w: Array) -> float:
     """The bound for the squared loss over all weights that use no column for more than FAR times the targets' length.
+
+    Or FAR times the largest use of a column by w, if that is more.
 
     The tangents are those with exactly these slopes, whatever their rounding errors, which would be multiplied by FAR.
     """
@@ -111,7 +113,8 @@ def reachable(design: Design, loss: Squared, slopes: Array) -> float:
     offset, lost = summed(-slopes * y, -slopes * (0.25 * slopes / c))
     g, off = design.pull_exactly(slopes, np.zeros_like(slopes))
     lengths = design.column_norms
-    most = FAR * float(np.linalg.norm(y)) / np.where(lengths > 0, lengths, math.inf)
+    use = max(float(np.linalg.norm(y)), float((np.abs(w) * lengths).max()))
+    most = FAR * use / np.where(lengths > 0, lengths, math.inf)
     return offset - lost - 1.01 * float(((np.abs(g) + off) * most).sum())
 
 
