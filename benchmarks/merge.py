@@ -2,7 +2,8 @@
 
     python -m benchmarks.merge
 
-Variants of the rule were compared on the synthetic streams and on the data sets SEEN; UNSEEN came after the choice.
+Variants of the rule were compared on the synthetic streams, on streams like RARE with other shares and sizes and on the
+data sets SEEN; RARE and UNSEEN came after the choice.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import softmax
+from scipy.optimize import brentq
+from scipy.special import expit, softmax
 from sklearn.base import clone
 
 from benchmarks.page import put, table
@@ -30,6 +32,10 @@ SYNTHETIC = [  # learner, classes, features, rows
     *((FOLKLORE(radius=B), 3, d, n) for B in (2.0, 5.0, 20.0) for d, n in ((5, 500), (5, 4000), (20, 4000))),
     *((GAF(radius=B), 2, 5, n) for B in (2.0, 5.0) for n in (500, 4000)),
 ]
+RARE = [  # learner, features, rows; two classes
+    (kind(radius=B), 10, n) for kind in (AIOLI, FOLKLORE) for B in (10.0, 30.0) for n in (2000, 6000)
+]
+SHARE = 0.02  # of the rare class
 SEEN = ("digits", "pendigits", "a9a", "breast-cancer", "wine", "vehicle", "segment")
 UNSEEN = ("iris", "phishing", "mushrooms", "satimage")
 MOST_ROWS = 8000
@@ -76,6 +82,17 @@ def synthetic(seed: int, K: int, d: int, n: int, radius: float) -> Stream:
     return cut(X, y, n, p)
 
 
+def rare(seed: int, d: int, n: int) -> Stream:
+    """A logistic model with a constant column and slopes of norm 4; SHARE of the rows have label 1."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=(n + NEW_ROWS, d)) / np.sqrt(d), np.ones(n + NEW_ROWS)]) / np.sqrt(2)
+    w = rng.normal(size=d)
+    z = X[:, :d] @ w * (4.0 / np.linalg.norm(w))
+    z += brentq(lambda constant: expit(z + constant).mean() - SHARE, -50.0, 50.0)
+    p = np.column_stack([expit(-z), expit(z)])
+    return cut(X, (rng.random(len(z)) < p[:, 1]).astype(int), n, p)
+
+
 def data_set(name: str, seed: int) -> Stream:
     """70% of the rows to learn, at most MOST_ROWS; columns standardised, a constant, and the largest row of norm 1."""
     found = load_dataset(name)
@@ -118,6 +135,8 @@ def quality() -> Iterator[list[str]]:
     for learner, K, d, n in SYNTHETIC:
         streams = [synthetic(seed, K, d, n, learner.radius) for seed in range(SEEDS)]
         yield row(f"K = {K}, d = {d}, n = {n}", learner, streams)
+    for learner, d, n in RARE:
+        yield row(f"{SHARE:.0%} of one class, d = {d}, n = {n}*", learner, [rare(seed, d, n) for seed in range(SEEDS)])
     for name in SEEN + UNSEEN:
         stream = data_set(name, 0)
         two = len(np.unique(stream.y)) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -194,6 +195,35 @@ def test_what_has_no_minimum_is_refused() -> None:
         best_in_hindsight(np.ones((3, 1)), [0, 1, 2], "hinge", Ball(1.0))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["multiple", "sum", "standardised", "scales"])
+def test_least_squares_with_columns_that_depend_up_to_rounding(kind: str, weighted: bool) -> None:
+    """The gap is small, and holds in exact arithmetic for the weights it is for."""
+    rng = np.random.default_rng(0)
+    A, group = rng.normal(size=(60, 3)), np.eye(4)[rng.integers(0, 4, size=60)]
+    X = {
+        "multiple": np.column_stack([A, 0.3 * A[:, 0]]),
+        "sum": np.column_stack([A, 0.1 * A[:, 0] + A[:, 1]]),
+        "standardised": np.column_stack([A, (group - group.mean(axis=0)) / group.std(axis=0), np.ones(60)]),
+        "scales": np.column_stack([1e-6 * A, A[:, 0] + A[:, 1], 1e5 * np.ones(60), np.full(60, 1 / 3)]),
+    }[kind]
+    y = A @ [1.0, 2.0, 3.0] + rng.normal(size=60)
+    weight = rng.uniform(0.1, 2.0, size=60) if weighted else np.ones(60)
+    best = best_in_hindsight(X, y, "squared", WholeSpace(), sample_weight=weight)
+    assert best.gap <= 1e-9 * best.loss
+    flat = np.linalg.svd(X / np.linalg.norm(X, axis=0))[2][-1] / np.linalg.norm(X, axis=0)
+    largest = 0.9e4 * np.linalg.norm(y) / np.abs(flat * np.linalg.norm(X, axis=0)).max()
+    rows, targets = ([list(map(Fraction, row)) for row in table.tolist()] for table in (X, np.c_[y, weight]))
+    for far in (0.0, -largest, largest, 1e-3 * largest):
+        w = list(map(Fraction, (best.w + far * flat).tolist()))
+        misses = (
+            sum(a * x for a, x in zip(w, row, strict=True)) - target
+            for row, (target, _) in zip(rows, targets, strict=True)
+        )
+        loss = sum(c * miss**2 for miss, (_, c) in zip(misses, targets, strict=True))
+        assert loss >= Fraction(best.loss) - Fraction(best.gap)
+
+
 # ---------------------------------------------------------------------- constants
 
 
@@ -239,3 +269,12 @@ def test_many_classes_on_positive_rows_take_few_steps() -> None:
     for radius in (1.0, 5.0):
         found = game(X, y, "multiclass hinge", Ball(radius), 0.0, None, range(10)).solve(400, 1e-4, max_iterations=25)
         assert found.done
+
+
+def test_many_pieces_in_a_large_ball_take_few_steps() -> None:
+    """52,000 pieces and one ball, whose surface the weights follow; 83 steps if the ball counts as one piece."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(2000, 16))
+    y = (X @ rng.normal(size=(16, 26)) + 0.5 * rng.gumbel(size=(2000, 26))).argmax(axis=1)
+    played = game(X, y, "multiclass hinge", Ball(100.0), 0.0, None, range(26))
+    assert played.solve(2000, 1e-4, max_iterations=55).done

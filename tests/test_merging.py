@@ -290,6 +290,24 @@ def test_it_is_better_than_its_parts(learner: Any, K: int, n: int, rule: str) ->
     assert mine < min(few * once, added, *each)
 
 
+@pytest.mark.parametrize("learner", [AIOLI(radius=10.0), FOLKLORE(radius=10.0), FOLKLORE(radius=30.0)], ids=str)
+def test_a_rare_class(learner: Any) -> None:
+    """With radii beyond the true weights, the forecasts of the parts are too extreme; those of the sum still more."""
+    losses = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.normal(size=(6000, 10)) / np.sqrt(10), np.ones(6000)]) / np.sqrt(2)
+        true = expit(X @ np.append(rng.normal(size=10), -6.0))
+        y = (rng.random(6000) < true).astype(int)
+        found = [clone(learner).fit(X[i:2000:8], y[i:2000:8], classes=[0, 1]) for i in range(8)]
+        likely = np.column_stack([1 - true, true])[np.arange(2000, 6000), y[2000:]]
+        fitted = (merge(found), merge(found, rule="sum"), *found)
+        said = [each.predict_proba(X[2000:])[np.arange(4000), y[2000:]] for each in fitted]
+        losses.append([np.log(likely / each).mean() for each in said])
+    mine, added, *each = np.mean(losses, axis=0)
+    assert mine < min(added, *each)
+
+
 @pytest.mark.parametrize("learner", [AIOLI(radius=3.0), FOLKLORE(radius=10.0), FOLKLORE(radius=30.0)], ids=str)
 def test_classes_that_can_almost_be_separated(learner: Any) -> None:
     """There one pass is closer to the sum than to the balance of converged parts."""

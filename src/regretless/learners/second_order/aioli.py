@@ -120,7 +120,7 @@ class AIOLI(SurrogateClassifier):
     binary_only = True
     _constants: AIOLIConstants | descent.DescentConstants
     _logits_per_weight: ClassVar[float] = 0.5
-    _keeps_pull = 1.0
+    _makes_up_for_pull = True
 
     def __init__(
         self,

@@ -68,7 +68,7 @@ class FOLKLORE(SurrogateClassifier):
     """
 
     _constants: MulticlassConstants
-    _keeps_pull = 0.5  # measured (benchmarks/merge.py): few rows per part make up for less than all of it
+    _makes_up_for_pull = True
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ class SurrogateClassifier(PlaysOnDevice, OnlineClassifier):
     _priors: float = 1.0  # how many times lambda counts at most, in a merged learner
     _pull: float = 1.0  # the factor of the forecast's pull in a merged learner
     _weighs_columns: ClassVar[bool] = True  # False if the weights are those of other features
-    _keeps_pull: ClassVar[float] = 0.0  # the exponent of this factor: 0 if the leader does not make up for the pull
+    _makes_up_for_pull: ClassVar[bool] = False  # the leader: if it does, merged learners need a larger pull
     # Comparators have logits up to C = radius |x| times this: 1/2 if the weights give the margin z_1 - z_0.
     _logits_per_weight: ClassVar[float] = 1.0
 
@@ -128,7 +128,7 @@ class SurrogateClassifier(PlaysOnDevice, OnlineClassifier):
             return sum_of(states, common)
         balanced = balance(states, self._constants.regularization, None if isinstance(rule, str) else rule)
         self._priors += balanced.priors
-        self._pull_by(balanced.pull**self._keeps_pull)
+        self._pull_by(balanced.pull if self._makes_up_for_pull else 1.0)
         return sum_of(states, common, balanced)
 
     def _rule_by(self, states: Sequence[Any], X: Any, Y: Array, weight: Array) -> str | float:

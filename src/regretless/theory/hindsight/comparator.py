@@ -42,7 +42,10 @@ def best_in_hindsight(
 
     The answer is certified: `loss - gap` is below the true minimum, rounding included, because it is the minimum over
     the set of a function that lies below every loss (tangents, or for piecewise linear losses a dual point). Without
-    the gap, a solver that stops early would understate regret; with it, regret is an interval.
+    the gap, a solver that stops early would understate regret; with it, regret is an interval. One limit: where columns
+    depend on others up to rounding, no bound holds over the whole space, because absurdly large weights could fit the
+    columns' rounding errors. For the squared loss the gap is then for weights that use no column for more than 10,000
+    times the targets, :math:`|w_j|\,|X_{\cdot j}| \le 10^4 |y|` (or 10,000 times what the weights found use, if more).
 
     Parameters
     ----------

@@ -179,14 +179,6 @@ class Scaling:
             out[ball.start] = first
         return out
 
-    def one(self) -> Array:
-        """The unit of the Jordan product."""
-        e = np.zeros_like(self.point)
-        e[: self.cone.n_positive] = 1.0
-        for ball in self.cone.balls:
-            e[ball.start] = 1.0
-        return e
-
     def longest(self, step: Array) -> float:
         """The largest t for which point + t step is in the cone."""
         p, point = self.cone.n_positive, self.point

@@ -3,6 +3,11 @@
 It minimises x'Px/2 + q.x + sum_r c_r t_r over x and t, where t_r >= b_rj + a_rj.z_r for the pieces of a row's loss at
 the forecasts z = X x, and x is in a cone. The rows are eliminated: a step costs one `Design.gram` and one Cholesky
 factorisation of the size of the weights, independent of the number of rows.
+
+Two things keep the number of steps small when there are many pieces. A ball counts as often as it has weights: counted
+once beside 100,000 pieces, it would hold the weights so close to its surface that they could hardly move along it. And
+Gondzio's corrections (1996) bring back the products of slacks and duals that a longer step would leave far from their
+target.
 """
 
 from __future__ import annotations
@@ -20,7 +25,9 @@ from regretless.theory.hindsight.design import Design
 from regretless.theory.hindsight.pieces import Pieces
 
 NEAR = 0.995  # the largest fraction of the way to the boundary
-SHORT = 0.3  # a corrected step of at most this length is replaced by a centring step
+SHORT, LONG = 0.3, 0.9  # a corrected step up to the first is replaced by a centring step; above the second it is kept
+CORRECTIONS = 3  # of the products, at most, each of which must lengthen the step by a tenth
+WIDE = 10.0  # products are corrected if they are this factor away from their target
 CENTRED = 1e-3  # relative to the mean product: steps that leave some product far below may cycle
 RIDGE = 1e-15  # relative to the normal matrix's diagonal: no step where rounding leaves no curvature
 
@@ -51,6 +58,18 @@ def iterates(P: Array, q: Array, cone: Cone, rows: Rows | None = None) -> Iterat
                 return
 
 
+class _Step(NamedTuple):
+    """A direction, and how far it stays inside."""
+
+    dx: Array
+    dy: float
+    ds: Array
+    dz: Array
+    d_sigma: Array  # of the rows' slacks
+    d_alpha: Array  # of their weights
+    longest: float
+
+
 class _Method:
     """The unknowns x, the slacks s of the cone and their duals z, the multiplier y of a sum, and the rows' pieces."""
 
@@ -60,7 +79,11 @@ class _Method:
         self.x = cone.centre.copy()
         self.s = cone.h - cone.G @ self.x
         self.y = 0.0
-        self.degree = max(cone.degree + pieces.count, 1)
+        self.unit = np.zeros_like(self.s)  # products of slacks and duals on the central path, relative to those of rows
+        self.unit[: cone.n_positive] = 1.0
+        for ball in cone.balls:
+            self.unit[ball.start] = ball.stop - ball.start - 1 if pieces.count else 1.0
+        self.degree = max(float(self.unit.sum()) + pieces.count, 1.0)
         # The duals must balance the rows' pull: far below it, as without the rows, every step ends at their boundary.
         steepness = float(np.linalg.norm(self.H @ self.x + self.linear + cone.gradient(pieces.pull())))
         mu = max(steepness * cone.reach / max(cone.degree, 1), pieces.complementarity() / max(pieces.count, 1))
@@ -87,36 +110,67 @@ class _Method:
         solve = _solver(K, U, r)
         if solve is None:
             return False
-        dx = dz = ds = np.zeros(0)
-        dy, length, centring = 0.0, 1.0, 0.0
-        for attempt in ("predict", "correct", "recentre"):
-            aim = -W.product(W.point, W.point)
-            if attempt == "correct":
-                centring = (1 - length) ** 3
-                aim -= W.product(W.unapply(ds), W.apply(dz))
-            elif attempt == "recentre":
-                if length > SHORT:
-                    break
-                centring = 0.5
-            target, keep = centring * self.mu, 1 - centring
-            aim = W.quotient(aim + target * W.one())
-            rhs = -keep * self.rx - cone.G.T @ (W.unapply(aim + W.unapply(keep * self.rz)))
-            rhs -= cone.gradient(pieces.aim(target, attempt == "correct"))
-            dx, dy = solve(rhs, -keep * self.ry)
-            Wdz = W.unapply(cone.G @ dx + keep * self.rz) + aim
-            Wds = aim - Wdz
-            dz, ds = W.unapply(Wdz), W.apply(Wds)
-            longest = min(W.longest(Wdz), W.longest(Wds), pieces.direct(cone.weights(dx)))
-            length = min(1.0, longest if attempt == "predict" else NEAR * longest)
-        length = pieces.centred(length, self.s, ds, self.z, dz, cone.n_positive)
-        if not (length > 1e-10 and np.isfinite(dx).all()):
+        predicted = self._towards(W, solve, 0.0)
+        bent = W.product(W.unapply(predicted.ds), W.apply(predicted.dz))
+        excess: Array | float = predicted.d_sigma * predicted.d_alpha
+        centring = (1 - min(1.0, predicted.longest)) ** 3
+        found = self._towards(W, solve, centring, bent, excess)
+        if NEAR * found.longest <= SHORT:
+            excess, centring = 0.0, 0.5
+            found = self._towards(W, solve, centring)
+        for _ in range(CORRECTIONS):
+            length = NEAR * found.longest
+            if length > LONG or isinstance(pieces, _NoPieces):
+                break
+            excess = excess + pieces.astray(found, min(1.0, 1.5 * length + 0.1), centring * self.mu)
+            other = self._towards(W, solve, centring, excess=excess)
+            if other.longest < 1.1 * found.longest:
+                break
+            found = other
+        length = self._centred(found, min(1.0, NEAR * found.longest))
+        if not (length > 1e-10 and np.isfinite(found.dx).all()):
             return False
-        self.x = self.x + length * dx
-        self.s = self.s + length * ds
-        self.z = self.z + length * dz
-        self.y += length * dy if cone.total is not None else 0.0
-        pieces.move(length)
+        self.x = self.x + length * found.dx
+        self.s = self.s + length * found.ds
+        self.z = self.z + length * found.dz
+        self.y += length * found.dy if cone.total is not None else 0.0
+        pieces.move(found, length)
         return _inside(cone, self.s, self.z)
+
+    def _towards(
+        self, W: Scaling, solve: _Solve, centring: float, bent: Array | float = 0.0, excess: Array | float = 0.0
+    ) -> _Step:
+        """The step that aims at products `centring` times their mean, less their second-order parts or corrections."""
+        cone, pieces = self.cone, self.pieces
+        target, keep = centring * self.mu, 1 - centring
+        aim = W.quotient(target * self.unit - W.product(W.point, W.point) - bent)
+        rhs = -keep * self.rx - cone.G.T @ (W.unapply(aim + W.unapply(keep * self.rz)))
+        rhs -= cone.gradient(pieces.aim(target - excess))
+        dx, dy = solve(rhs, -keep * self.ry)
+        Wdz = W.unapply(cone.G @ dx + keep * self.rz) + aim
+        Wds = aim - Wdz
+        d_sigma, d_alpha, longest = pieces.direct(cone.weights(dx))
+        longest = min(W.longest(Wdz), W.longest(Wds), longest)
+        return _Step(dx, dy, W.apply(Wds), W.unapply(Wdz), d_sigma, d_alpha, longest)
+
+    def _centred(self, found: _Step, length: float) -> float:
+        """A step length after which no product of a slack and its dual is far below their mean (or than it is now)."""
+        pieces, p = self.pieces, self.cone.n_positive
+        if isinstance(pieces, _NoPieces):
+            return length
+
+        def least(t: float) -> float:
+            products = pieces.products(found, t)
+            others = (self.s + t * found.ds) * (self.z + t * found.dz)
+            mean = (float(products.sum()) + float(others.sum())) / (products.size + others.size)
+            return min(float(products.min()), float(others[:p].min(initial=math.inf))) / mean
+
+        enough = min(CENTRED, 0.9 * least(0.0))
+        for _ in range(20):
+            if least(length) >= enough:
+                break
+            length *= 0.8
+        return length
 
 
 def _inside(cone: Cone, s: Array, z: Array) -> bool:
@@ -180,24 +234,18 @@ class _NoPieces:
     def gram(self) -> Array:
         return np.zeros((self.nothing.size, self.nothing.size))
 
-    def aim(self, target: float, corrector: bool) -> Array:
+    def aim(self, target: Array | float) -> Array:
         return self.nothing
 
-    def direct(self, dw: Array) -> float:
-        return math.inf
+    def direct(self, dw: Array) -> tuple[Array, Array, float]:
+        return self.alpha, self.alpha, math.inf
 
-    def centred(self, length: float, s: Array, ds: Array, z: Array, dz: Array, n_positive: int) -> float:
-        return length
-
-    def move(self, length: float) -> None:
+    def move(self, found: _Step, length: float) -> None:
         pass
 
 
 class _Pieces:
     """The rows: slacks of the pieces, sigma_j = t - b_j - a_j.z > 0, and their weights alpha_j > 0 of sum c."""
-
-    d_sigma: Array
-    d_alpha: Array
 
     def __init__(self, design: Design, loss: Pieces, w: Array) -> None:
         self.design, self.loss = design, loss
@@ -219,42 +267,33 @@ class _Pieces:
         self.sums = self.D.sum(axis=0)
         return self.design.gram(self.loss.curvature(self.D))
 
-    def aim(self, target: float, corrector: bool) -> Array:
+    def aim(self, target: Array | float) -> Array:
         """Aim at sigma alpha = target; returns the contribution to the gradient at fixed weights."""
         self.aimed = target / self.sigma - self.alpha
-        if corrector:
-            self.aimed -= self.d_sigma * self.d_alpha / self.sigma
         missing = self.loss.weight - self.alpha.sum(axis=0)
         self.dt = (self.aimed.sum(axis=0) - missing) / self.sums
         return self.design.pull(self.loss.slopes(self.aimed - self.D * self.dt)).ravel()
 
-    def direct(self, dw: Array) -> float:
-        """The step of sigma and alpha for a step dw of the weights; returns the longest that keeps them positive."""
+    def direct(self, dw: Array) -> tuple[Array, Array, float]:
+        """The step of sigma and alpha for a step dw of the weights, and the longest that keeps them positive."""
         dw = dw.reshape(self.design.shape)
         if self.design.n_classes:  # moving all classes together changes no piece; remove its rounding error
             dw = dw - dw.mean(axis=0)
         moved = self.loss.linear(self.design.forecasts(dw))
-        self.d_sigma = self.dt + (self.D * moved).sum(axis=0) / self.sums - moved
-        self.d_alpha = self.aimed - self.D * self.d_sigma
-        worst = max(float((-self.d_sigma / self.sigma).max()), float((-self.d_alpha / self.alpha).max()))
-        return 1 / worst if worst > 0 else math.inf
+        d_sigma = self.dt + (self.D * moved).sum(axis=0) / self.sums - moved
+        d_alpha = self.aimed - self.D * d_sigma
+        worst = max(float((-d_sigma / self.sigma).max()), float((-d_alpha / self.alpha).max()))
+        return d_sigma, d_alpha, 1 / worst if worst > 0 else math.inf
 
-    def centred(self, length: float, s: Array, ds: Array, z: Array, dz: Array, n_positive: int) -> float:
-        """A step length after which no product of a slack and its dual is far below their mean (or than it is now)."""
+    def products(self, found: _Step, length: float) -> Array:
+        """sigma alpha after a step."""
+        return (self.sigma + length * found.d_sigma) * (self.alpha + length * found.d_alpha)
 
-        def least(t: float) -> float:
-            products = (self.sigma + t * self.d_sigma) * (self.alpha + t * self.d_alpha)
-            others = (s + t * ds) * (z + t * dz)
-            mean = (float(products.sum()) + float(others.sum())) / (products.size + others.size)
-            return min(float(products.min()), float(others[:n_positive].min(initial=math.inf))) / mean
+    def astray(self, found: _Step, length: float, target: float) -> Array:
+        """By how much the products are too large after a step: 0 near the target, negative if they are too small."""
+        products = self.products(found, length)
+        return np.minimum(products - np.clip(products, target / WIDE, WIDE * target), WIDE * target)
 
-        enough = min(CENTRED, 0.9 * least(0.0))
-        for _ in range(20):
-            if least(length) >= enough:
-                break
-            length *= 0.8
-        return length
-
-    def move(self, length: float) -> None:
-        self.sigma += length * self.d_sigma
-        self.alpha += length * self.d_alpha
+    def move(self, found: _Step, length: float) -> None:
+        self.sigma += length * found.d_sigma
+        self.alpha += length * found.d_alpha

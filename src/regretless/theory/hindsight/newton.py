@@ -18,8 +18,8 @@ from regretless.theory.hindsight import interior
 from regretless.theory.hindsight.certificate import Record, lowest, touching
 from regretless.theory.hindsight.cones import Cone, cone, nearby
 from regretless.theory.hindsight.design import UNIT, Design, summed
-from regretless.theory.hindsight.smooth import LAST_DIGITS, Smooth
-from regretless.theory.hindsight.whole_space import firmness
+from regretless.theory.hindsight.smooth import LAST_DIGITS, Smooth, Squared
+from regretless.theory.hindsight.whole_space import firmness, reachable
 
 ITERATIONS = 200
 PATIENCE = 5  # iterations without progress before stopping: rounding then dominates
@@ -55,6 +55,10 @@ def newton(
         idle = 0 if record.gap < 0.5 * gap or total < before - 1e-3 * record.allowed else idle + 1
         gap, before = min(gap, record.gap), min(before, total)
         if record.done or iteration == max_iterations or idle > PATIENCE:
+            if whole and isinstance(loss, Squared) and not (lam or record.done):
+                # A step of the slopes: unlike one of the weights, it rounds to the digits of the residuals.
+                step = _unconstrained(H, design.pull_exactly(look.slopes, np.zeros_like(look.slopes))[0])
+                record.bound(reachable(design, loss, look.slopes + look.curvature * design.forecasts(step), record.w))
             return
         H[np.diag_indices_from(H)] += 2 * lam
         if whole:

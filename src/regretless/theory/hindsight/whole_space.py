@@ -13,7 +13,9 @@ Both need mu > 0. Columns that are linear combinations of others make it 0, but 
 be dropped if the combination is known to be exact. That is so if the other columns alone reach all forecasts. Otherwise
 it is checked without rounding, for combinations with short binary fractions as coefficients: equal columns, zero
 columns, sums of indicators. Columns that are nearly but not exactly dependent allow huge weights with a real gain, and
-then there is no bound here.
+then there is no bound over all of the space. For the squared loss there is one over weights that are not absurd, which
+use each column for at most FAR times the targets' length (`reachable`): such weights cannot use a difference between
+columns that is only rounding.
 """
 
 from __future__ import annotations
@@ -29,11 +31,13 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
 from scipy.linalg.lapack import dpstrf
 
 from regretless.core.types import Array
-from regretless.theory.hindsight.design import CHUNK, UNIT, Design
+from regretless.theory.hindsight.design import CHUNK, UNIT, Design, summed
+from regretless.theory.hindsight.smooth import Squared
 
 FRACTION = 2.0**-10  # coefficients of exact combinations are multiples of this
 LEAST = 1e-30  # entries below this have no half in single precision
 MANY_ROWS = 10_000  # more rows than columns, if the columns are not too many
+FAR = 1e4
 LONGEST = 2.0**18  # at most this many rows: a product with half the digits of x is then exact
 
 
@@ -96,6 +100,22 @@ def firmness(
         left = float(np.linalg.norm(p - M @ solved)) + float(np.linalg.norm(p_off)) + 4 * doubt * length
         shift = 1.01 * math.sqrt(square) * (length + left / mu)
     return Firm(square / mu, fastest * math.sqrt(square) / mu, shift)
+
+
+def reachable(design: Design, loss: Squared, slopes: Array, w: Array) -> float:
+    """The bound for the squared loss over all weights that use no column for more than FAR times the targets' length.
+
+    Or FAR times the largest use of a column by w, if that is more.
+
+    The tangents are those with exactly these slopes, whatever their rounding errors, which would be multiplied by FAR.
+    """
+    y, c = loss.y, loss.weight
+    offset, lost = summed(-slopes * y, -slopes * (0.25 * slopes / c))
+    g, off = design.pull_exactly(slopes, np.zeros_like(slopes))
+    lengths = design.column_norms
+    use = max(float(np.linalg.norm(y)), float((np.abs(w) * lengths).max()))
+    most = FAR * use / np.where(lengths > 0, lengths, math.inf)
+    return offset - lost - 1.01 * float(((np.abs(g) + off) * most).sum())
 
 
 def _independent(scaled: Array, tolerance: float) -> NDArray[np.intp]:
