@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 import regretless
+from regretless.core.scikit_learn import StandIn, put_off
 
 MODULES = ("bounds", "domains", "hindsight", "losses", "plots", "streams")
 BASE_CLASSES = ("OnlineLearner", "OnlineClassifier", "OnlineRegressor")
@@ -55,3 +56,38 @@ def test_import_is_light():
     code = "import sys, regretless; print([m for m in ('numpy', 'numba', 'sklearn', 'scipy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.stdout == "[]\n", done.stderr
+
+
+def test_a_first_forecast_does_without_scipy_stats():
+    code = """
+import sys
+import numpy as np
+import regretless
+from regretless.core.scikit_learn import StandIn, put_off
+for name in ("AIOLI", "OnlineLogisticRegression"):
+    learner = getattr(regretless, name)()
+    learner.partial_fit(np.eye(2), [0, 1])
+    learner.predict_proba(np.eye(2))
+    assert "scipy.stats" not in sys.modules, name
+import sklearn.utils.fixes
+assert sklearn.utils.fixes._mode(np.array([1, 2, 2])).mode[0] == 2  # which uses scipy.stats
+assert sys.modules["scipy.stats"].norm.cdf(0.0) == 0.5
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_module_that_is_put_off_can_be_used_meanwhile(monkeypatch):
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    with put_off("colorsys"):
+        import colorsys
+
+        assert isinstance(colorsys, StandIn) and sys.modules["colorsys"] is colorsys
+        assert colorsys.rgb_to_hsv(0.0, 0.0, 0.0) == (0.0, 0.0, 0.0)
+        assert not isinstance(sys.modules["colorsys"], StandIn)
+    with put_off("colorsys"):  # imported already: nothing is put off
+        assert not isinstance(sys.modules["colorsys"], StandIn)
+    monkeypatch.delitem(sys.modules, "colorsys")
+    with put_off("colorsys"):
+        assert isinstance(sys.modules["colorsys"], StandIn)
+    assert "colorsys" not in sys.modules

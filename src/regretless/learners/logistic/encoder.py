@@ -10,8 +10,8 @@ rows add nothing to the schema. So the result does not depend on how the rows ar
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass, field, replace
-from struct import pack_into
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -241,7 +241,7 @@ class Encoder:
         try:
             if schema.is_identity and not lacks:
                 packed: Any = np.empty(len(values))
-                pack_into(self.format, packed, 0, *values)  # half of the time of np.array
+                struct.pack_into(self.format, packed, 0, *values)  # half of the time of np.array
                 return packed
             row = np.zeros(schema.width)
             row[schema.number_places] = np.array(numbers, dtype=np.float64)  # None becomes NaN
@@ -262,7 +262,7 @@ class Encoder:
                     return None
             if schema.coded:
                 row = np.r_[row, [slot_of(values[j]) for j in schema.coded]]
-        except (TypeError, OverflowError):  # a category that is not hashable, or an integer beyond floats
+        except (TypeError, OverflowError, struct.error):  # a category without a hash, or an integer beyond floats
             return None
         return row if not lacks or self._marks_missing(values, row) else None
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import ndtri
 
-from regretless.core.jit import inlined_kernel, kernel, summing_kernel
+from regretless.core.jit import apart_kernel, inlined_kernel, kernel, summing_kernel
 from regretless.core.links import sigmoid
 from regretless.core.types import Array
 from regretless.learners.second_order.smoothed_sigmoid import Smoother, log_normal_cdf, log_smoothed, smoothed, smoother
@@ -38,6 +38,9 @@ NOTHING = -30.0  # panels whose logarithm, relative to the peak, is below this a
 NEAR = 300.0  # exp(300) times a thousand points is far from overflow
 FARTHEST = -600.0  # mean logit whose exponential is computed
 SERIES_WITHIN = 0.52  # of `twice_cosh`: all nodes of the smallest Gauss rule
+LN_2 = math.log(2.0)
+LN_2_HIGH, LN_2_LOW = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79abc9e3b3ap-40")  # their sum is ln 2
+TAYLOR = tuple(1.0 / math.factorial(n) for n in range(14))  # of exp, for |rest| <= ln(2) / 2
 LIKELY = -9.0  # if the logarithm of the peak is larger than this, logarithms are not needed
 
 # The double-exponential rule on the unit interval, for steps 1/2, 1/4, 1/8 and 1/16; each step adds nodes to those of
@@ -212,37 +215,58 @@ def over_near_points(m: Array, C: Array, points: Array, log_p: Array) -> None:
 
     The factor exp(m) is outside of the sums, so that the sum of a rare class has relative precision.
     """
-    K, r = C.shape
-    high = np.max(m)
-    e, f, total = np.empty(K), np.empty(K), np.zeros(K)
+    (K, r), n = C.shape, points.shape[0]
+    high, across = np.max(m), points.T.copy()  # all points of a coordinate together, for vector instructions
+    factors, whole = np.zeros((K, n)), np.zeros(n)
     for a in range(K):
-        e[a] = math.exp(m[a] - high)
-    for i in range(points.shape[0]):
-        whole = 0.0
-        for a in range(K):
-            z = 0.0
-            for j in range(r):
-                z += C[a, j] * points[i, j]
-            f[a] = math.exp(z)
-            whole += e[a] * f[a]
-        for a in range(K):
-            total[a] += f[a] / whole
+        f, e = factors[a], math.exp(m[a] - high)
+        for j in range(r):
+            for i in range(n):
+                f[i] += C[a, j] * across[j, i]
+        exponentiate(f)
+        for i in range(n):
+            whole[i] += e * f[i]
     for a in range(K):
-        log_p[a] = m[a] - high + math.log(total[a] / points.shape[0])
+        log_p[a] = m[a] - high + math.log(sum_of_ratios(factors[a], whole) / n)
+
+
+@summing_kernel
+def sum_of_ratios(a: Array, b: Array) -> float:
+    """The sum of a_i / b_i."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] / b[i]
+    return total
+
+
+@apart_kernel
+def exponentiate(z: Array) -> None:
+    """z = exp(z) for |z| <= 700, to 2e-16: in vector instructions, in a fifth of the time of `math.exp`.
+
+    exp(z) = 2^k exp(z - k ln 2), where the second factor is a Taylor sum. 2^k is made of its bits.
+    """
+    for i in range(z.size):
+        k = np.rint(z[i] / LN_2)
+        rest = (z[i] - k * LN_2_HIGH) - k * LN_2_LOW
+        total = TAYLOR[-1]
+        for c in TAYLOR[-2::-1]:
+            total = c + rest * total
+        z[i] = total * np.int64((np.int64(k) + 1023) << 52).view(np.float64)
 
 
 @kernel
 def covariance_root(Sigma: Array, H: Array) -> Array:
     """C (K, K-1) with C C^T = H H^T Sigma H H^T: a Cholesky factor in the reduced coordinates, lifted."""
     K, r = H.shape
-    F = np.zeros((r, r))
+    half, F = np.zeros((K, r)), np.zeros((r, r))
+    for a in range(K):
+        for b in range(K):
+            for j in range(r):
+                half[a, j] += Sigma[a, b] * H[b, j]
     for i in range(r):
-        for j in range(i + 1):
-            entry = 0.0
-            for a in range(K):
-                for b in range(K):
-                    entry += H[a, i] * Sigma[a, b] * H[b, j]
-            F[i, j] = entry
+        for a in range(K):
+            for j in range(i + 1):
+                F[i, j] += H[a, i] * half[a, j]
     for j in range(r):
         scale = F[j, j]
         for k in range(j):
