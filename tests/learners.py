@@ -597,7 +597,7 @@ def short_games(path: str) -> None:
     found = {}
     for i, entry in enumerate(LEARNERS):
         for kind in KINDS:
-            learner, forecasts = play(entry, entry.stream(kind, n=24, d=3))
+            learner, forecasts = play(entry, entry.stream(kind, n=14, d=3))
             found[f"{i}.{kind}.forecasts"] = forecasts
             found[f"{i}.{kind}.later"] = entry.forecast(learner, entry.stream(kind, n=6, d=3, seed=1).X)
             found |= {f"{i}.{kind}.{name}": array for name, array in learner.state_._asdict().items()}
