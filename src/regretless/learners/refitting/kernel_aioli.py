@@ -223,7 +223,8 @@ class KernelAIOLI(KernelClassifier):
             y = Y[t, 1]
             loss = aioli.log_loss(margin, T, y)
             rows[n] = X[t]
-            bend, step, growth, terms = aioli.lengths(q, a, T, y, kap, weight[t])
+            bend, g = aioli.bends(T, y, kap, weight[t])
+            step, growth, terms = aioli.lengths(q, -0.5 * a * q * T, bend, g)
             # a variance that is only rounding teaches nothing; its mass is counted, so that certificates are refused
             update(learned, h, n, q, lam, bend if q > 0.0 else 0.0, step if q > 0.0 else 0.0)
             record(tally, weight[t], weight[t] * loss, growth, size)

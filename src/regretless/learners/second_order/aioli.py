@@ -214,20 +214,26 @@ def log_loss(margin: float, T: float, y: float) -> float:
 
 
 @inlined_kernel
-def lengths(q: float, e: float, T: float, y: float, kappa: float, weight: float) -> tuple[float, float, float, float]:
-    """The quadratic at the margin m + e with T = tanh(margin/2).
+def bends(T: float, y: float, kappa: float, weight: float) -> tuple[float, float]:
+    """The curvature c and the gradient g of the quadratic at a margin with T = tanh(margin/2).
 
-    Returns its curvature c, the step of w along v, the growth of the excess, and the sum of the absolute terms of this
-    growth, which bounds their rounding. It is `surrogate.weigh` in scalars: p = (1 + T) / 2, p (1 - p) = (1 - T^2) / 4.
-    AIOLI's e is -a q T / 2. (The paper's b += (eta g.theta - 1) g is twice what its equation (5) gives:
-    docs/errata.md.)
+    p = (1 + T) / 2, and p (1 - p) = (1 - T^2) / 4.
     """
-    c = 0.25 * weight * kappa * (1.0 - T * T)
-    g = weight * (0.5 * T + (0.5 - y))
+    return 0.25 * weight * kappa * (1.0 - T * T), weight * (0.5 * T + (0.5 - y))
+
+
+@inlined_kernel
+def lengths(q: float, e: float, c: float, g: float) -> tuple[float, float, float]:
+    """The effect of the quadratic at the margin m + e, with curvature c and gradient g.
+
+    Returns the step of w along v, the growth of the excess, and the sum of the absolute terms of this growth, which
+    bounds their rounding. It is `surrogate.weigh` in scalars; AIOLI's e is -a q T / 2. (The paper's b += (eta g.theta -
+    1) g is twice what its equation (5) gives: docs/errata.md.)
+    """
     shrunk = 1.0 / (1.0 + c * q)
     step = (c * e - 0.5 * g) * shrunk
     first, second = e * ((g - c * e) * shrunk), 0.25 * g * q * (g * shrunk)
-    return c, step, first + second, abs(first) + second
+    return step, first + second, abs(first) + second
 
 
 @inlined_kernel
@@ -270,7 +276,8 @@ def run_one(state: SurrogateState, X: Array, Y: Array, constants: AIOLIConstants
     size = math.sqrt(square)
     y = Y[0, 1]
     kap = kappa_of(constants, size, 0.5, 2)
-    c, step, growth, terms = lengths(q, -0.5 * constants.virtual_weight * q * T, T, y, kap, 1.0)
+    c, g = bends(T, y, kap, 1.0)
+    step, growth, terms = lengths(q, -0.5 * constants.virtual_weight * q * T, c, g)
     mass = tally[MASS] + c * square * (1.0 / constants.regularization)
     if mass > most_mass(P):
         return False
@@ -306,7 +313,8 @@ def run_rows(state: SurrogateState, X: Array, Y: Array, weight: Array, constants
             u[:] = 0.0
             continue
         y = Y[t, 1]
-        c, step, growth, terms = lengths(q, -0.5 * a * q * T, T, y, kap, weight[t])
+        c, g = bends(T, y, kap, weight[t])
+        step, growth, terms = lengths(q, -0.5 * a * q * T, c, g)
         mass = all_mass + c * square * per_square
         if mass > most:
             u[:] = 0.0
@@ -341,7 +349,8 @@ def run_by_root(
         if weight[t] == 0.0:
             continue
         y = Y[t, 1]
-        c, step, growth, terms = lengths(q, -0.5 * a * q * T, T, y, kap, weight[t])
+        c, g = bends(T, y, kap, weight[t])
+        step, growth, terms = lengths(q, -0.5 * a * q * T, c, g)
         shrink(S, w, X[t], f, q, c, step)
         note_jump(tally, w.size, c * q, c * square / lam)
         record(tally, weight[t], weight[t] * log_loss(margin, T, y), growth, size)
@@ -370,7 +379,8 @@ def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, consta
         if weight[t] == 0.0:
             continue
         y = Y[t, 1]
-        bend, step, growth, terms = lengths(q, -0.5 * a * q * T, T, y, kap, weight[t])
+        bend, g = bends(T, y, kap, weight[t])
+        step, growth, terms = lengths(q, -0.5 * a * q * T, bend, g)
         mass = bend * square / lam
         if tally[MASS] + mass > panel.most_mass or bend * panel.G[t, t] > panel.most_growth:
             return t

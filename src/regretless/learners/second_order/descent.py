@@ -9,7 +9,7 @@ in coordinates from an eigendecomposition. In the coordinates :math:`r = \alpha 
 need only m and q, and neither L nor the decomposition: :math:`\theta \cdot x = \alpha m + \beta q`.
 
 The state is that of AIOLI in its root form (roots.py). The forecast is not exact, so e = (forecast margin) - m is not
--q T / 2 as in `aioli.lengths`; the certificate holds for every forecast.
+-q T / 2 as in `aioli.run_rows`; the certificate holds for every forecast.
 """
 
 from __future__ import annotations

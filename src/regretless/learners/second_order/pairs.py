@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from regretless.core.jit import inlined_kernel, kernel
+from regretless.core.links import softmax_of_two
 from regretless.core.tally import SCALE, WIDEST, record
 from regretless.core.types import Array
 from regretless.learners.second_order import aioli, multiclass
-from regretless.learners.second_order.aioli import LOG_2, AIOLIConstants, lengths, log_loss, move
+from regretless.learners.second_order.aioli import LOG_2, AIOLIConstants, lengths, move
 from regretless.learners.second_order.curvature import kappa_of
 from regretless.learners.second_order.expectation import of_margin
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
@@ -118,11 +119,13 @@ def run_gaf(
             u[:] = 0.0
             continue
         y, size = Y[t, 1], math.sqrt(square)
-        # the point is m + e with e = (weight q / 2) (y - p), as in `multiclass.gaf_point`
+        # the point is m - q g / 2, as in `multiclass.gaf_point`; its curvature and gradient have relative precision
         pulled = m + 0.5 * weight[t] * q * (y - 0.5)
-        point, T = solve_margin(pulled, tanh_of_half(pulled), 0.25 * weight[t] * q)
-        e = 0.5 * weight[t] * q * ((y - 0.5) - 0.5 * T)
-        c, step, growth, terms = lengths(q, e, T, y, kappa_of(constants, size, 0.5, 2), weight[t])
+        point, _ = solve_margin(pulled, tanh_of_half(pulled), 0.25 * weight[t] * q)
+        p0, p1 = softmax_of_two(0.0, point)
+        c = weight[t] * kappa_of(constants, size, 0.5, 2) * (p0 * p1)
+        g = weight[t] * (Y[t, 0] * p1 - y * p0)
+        step, growth, terms = lengths(q, -0.5 * q * g, c, g)
         mass = all_mass + c * square * per_square
         if mass > most:
             u[:] = 0.0
@@ -130,7 +133,8 @@ def run_gaf(
             break
         move(w, v, u, q, c, step)
         loss = -(Y[t, 0] * first + y * second)
-        record(tally, weight[t], weight[t] * loss, growth + weight[t] * (loss - log_loss(point, T, y)), size)
+        at_point = max(point, 0.0) - y * point - math.log(max(p0, p1))
+        record(tally, weight[t], weight[t] * loss, growth + weight[t] * (loss - at_point), size)
         all_mass = mass
         shift += step * step * q
         energy += weight[t] * (LOG_2 + abs(m)) + terms
