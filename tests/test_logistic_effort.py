@@ -188,7 +188,7 @@ def test_a_step_of_the_stack_minimises_along_its_direction(K: int) -> None:
         F, y, weight = rng.uniform(-size, size, (4, K)), rng.dirichlet(np.full(K, 0.3)), 1.7
         P, w = np.eye(4) / 0.01, np.zeros(4)
         z = w @ F
-        stacking.learn(P, w, F, z, y, weight)
+        stacking.learn(P, w, F, z, y, weight, (np.empty((3, K)), np.empty((3, 4))))
         g = F @ (y - softmax(z))
         v = g / 0.01
 

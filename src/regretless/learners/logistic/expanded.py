@@ -91,7 +91,9 @@ def run(s: LogisticState, c: Constants, given: Given, Y: Array, weight: Array, l
                 next_octave(s.frequencies.shape[0], expanded)
                 octave += 1.0
             own = Step(c.fourier[i, 0], c.fourier[i, 1], 1.0)
-            newton_run(s.fourier_matrices[i : i + 1], s.fourier_weights[i], own, expanded, Y, weight, logits[at + S + i, :n])
+            newton_run(
+                s.fourier_matrices[i : i + 1], s.fourier_weights[i], own, expanded, Y, weight, logits[at + S + i, :n]
+            )
     if Q:
         expanded = block_of(buffer, n, s.product_weights.shape[2])
         write_product_rows(s.pairs, rows, expanded)
