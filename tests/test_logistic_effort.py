@@ -63,8 +63,10 @@ def test_sizes_stay_within_the_budget_and_members_never_come_back() -> None:
 def test_what_each_effort_has() -> None:
     low, medium, high = (expansion(name, 20, 20, 2, True) for name in EFFORTS)
     assert low == effort.Expansion()
-    assert (medium.splines, medium.fourier, medium.products) == (SPLINES, (), ())
-    assert (high.splines, high.fourier, high.products) == (SPLINES, FOURIER, PRODUCTS)
+    assert (medium.splines, medium.fourier, medium.products) == (SPLINES[:-1], (), ())
+    assert (high.splines, high.fourier, high.products) == (SPLINES[:-1], FOURIER, PRODUCTS[:-1])
+    few = expansion("high", 10, 10, 2, True)  # more members where each is cheap
+    assert (few.splines, few.fourier, few.products) == (SPLINES, FOURIER, PRODUCTS)
     assert medium.sizes.trees == 0
     assert high.sizes == effort.Sizes(3, 75, True, 210, 10)
     assert expansion("medium", 30, 30, 2, True).sizes.levels == 2  # wider rows have fewer hats
