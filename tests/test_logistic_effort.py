@@ -63,8 +63,10 @@ def test_sizes_stay_within_the_budget_and_members_never_come_back() -> None:
 def test_what_each_effort_has() -> None:
     low, medium, high = (expansion(name, 20, 20, 2, True) for name in EFFORTS)
     assert low == effort.Expansion()
-    assert (medium.splines, medium.fourier, medium.products) == (SPLINES, (), ())
-    assert (high.splines, high.fourier, high.products) == (SPLINES, FOURIER, PRODUCTS)
+    assert (medium.splines, medium.fourier, medium.products) == (SPLINES[:-1], (), ())
+    assert (high.splines, high.fourier, high.products) == (SPLINES[:-1], FOURIER, PRODUCTS[:-1])
+    few = expansion("high", 10, 10, 2, True)  # more members where each is cheap
+    assert (few.splines, few.fourier, few.products) == (SPLINES, FOURIER, PRODUCTS)
     assert medium.sizes.trees == 0
     assert high.sizes == effort.Sizes(3, 75, True, 210, 10)
     assert expansion("medium", 30, 30, 2, True).sizes.levels == 2  # wider rows have fewer hats
@@ -188,7 +190,7 @@ def test_a_step_of_the_stack_minimises_along_its_direction(K: int) -> None:
         F, y, weight = rng.uniform(-size, size, (4, K)), rng.dirichlet(np.full(K, 0.3)), 1.7
         P, w = np.eye(4) / 0.01, np.zeros(4)
         z = w @ F
-        stacking.learn(P, w, F, z, y, weight)
+        stacking.learn(P, w, F, z, y, weight, (np.empty((3, K)), np.empty((3, 4))))
         g = F @ (y - softmax(z))
         v = g / 0.01
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from regretless.core.jit import kernel
+from regretless.core.jit import kernel, summing_kernel
 from regretless.core.types import Array
 
 
@@ -14,10 +14,17 @@ def fourier_row(frequencies: Array, X: Array, t: int, stretch: float, size: floa
 
     The angles are those of the row along the m frequencies, (m, d), times `stretch`.
     """
-    m, d = frequencies.shape
+    m = frequencies.shape[0]
     for i in range(m):
-        angle = 0.0
-        for j in range(d):
-            angle += frequencies[i, j] * X[t, j]
-        out[t, i] = size * math.cos(stretch * angle)
-        out[t, m + i] = size * math.sin(stretch * angle)
+        angle = stretch * along(frequencies, i, X, t)
+        out[t, i] = size * math.cos(angle)
+        out[t, m + i] = size * math.sin(angle)
+
+
+@summing_kernel
+def along(frequencies: Array, i: int, X: Array, t: int) -> float:
+    """The product of frequency i and row t."""
+    found = 0.0
+    for j in range(frequencies.shape[1]):
+        found += frequencies[i, j] * X[t, j]
+    return found

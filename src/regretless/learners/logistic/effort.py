@@ -8,7 +8,8 @@ short streams either.
 
 An expanded row of D columns costs a member D^2 multiplications for its matrix, and 2 K D for the weights of K classes.
 The largest sizes are chosen with which no member takes more than the effort's budget; where even the smallest are too
-large, there are no such members, and the linear ones remain. More columns or classes never add a member.
+large, there are no such members, and the linear ones remain. The last member on splines, and that on products, plays
+where it is cheap: it gains on rows of few columns alone. More columns or classes never add a member.
 
 A tree of the forest takes operations for every node on the path of a row: the distance of the row to the node's box and
 an update of its two ends per column, two forecasts per class, and the probabilities of stopping there.
@@ -25,6 +26,7 @@ from regretless.learners.logistic import fourier_rows, product_rows, splines
 
 EFFORTS = ("low", "medium", "high")
 BUDGETS = {"low": 0.0, "medium": 4e4, "high": 1e5}  # multiplications per row and member
+CHEAP = 1e4  # multiplications per row of the last member on splines, and on products; with more it is left out
 LEVELS = 3  # of hats
 DIRECTIONS = (75, 50, 25)
 PAIRS, FEWEST_PAIRS = 300, 20
@@ -43,8 +45,8 @@ class Pooled(NamedTuple):
 SPLINES = (
     Pooled(1.0, 1.0, 0.3),
     Pooled(1.0, 10.0, 0.3),
-    Pooled(0.3, 0.3, 0.3),
     Pooled(0.1, 0.3, 0.3),
+    Pooled(0.3, 0.3, 0.3),
 )
 FOURIER = (
     Pooled(1.0, 1.0, 0.3, octave=0.0),
@@ -88,9 +90,10 @@ def expansion(effort: str, n_columns: int, n_numbers: int, n_classes: int, inter
         return Expansion()
     budget = BUDGETS[effort]
     levels = _levels(budget, n_columns, n_numbers, n_classes, intercept)
+    width = splines.width(n_columns, n_numbers, LEVELS, intercept)
     found = Expansion(
         Sizes(levels),
-        splines=SPLINES if levels else (),
+        splines=_affordable(SPLINES, width, n_classes) if levels else (),
         stacks=True,
         of_all=STACK + sum(each.parts for each in SPLINES),
     )
@@ -98,11 +101,12 @@ def expansion(effort: str, n_columns: int, n_numbers: int, n_classes: int, inter
         return found
     directions, direct = _directions(budget, n_columns, n_classes, intercept)
     pairs = _pairs(budget, n_columns, n_classes, intercept)
+    width = product_rows.width(product_rows.all_pairs(n_columns), n_columns, intercept)
     trees = TREES if forest_cost(TREES, n_columns, n_classes) <= budget else 0
     return found._replace(
         sizes=Sizes(levels, directions, direct, pairs or 0, trees),
         fourier=FOURIER if directions else (),
-        products=PRODUCTS if pairs is not None else (),
+        products=_affordable(PRODUCTS, width, n_classes) if pairs is not None else (),
         of_all=found.of_all + sum(each.parts for each in FOURIER + PRODUCTS) + FOREST,
     )
 
@@ -110,6 +114,11 @@ def expansion(effort: str, n_columns: int, n_numbers: int, n_classes: int, inter
 def cost(width: int, n_classes: int) -> float:
     """Multiplications per row of a member on rows of that width."""
     return float(width) * width + 2.0 * n_classes * width
+
+
+def _affordable(members: tuple[Pooled, ...], width: int, n_classes: int) -> tuple[Pooled, ...]:
+    """All members, or all but the last, for rows that have that width at most."""
+    return members if cost(width, n_classes) <= CHEAP else members[:-1]
 
 
 def forest_cost(trees: int, n_columns: int, n_classes: int) -> float:

@@ -63,7 +63,7 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     Many members run side by side on rows that are standardised online, and their probabilities are mixed with weights
     proportional to exp(-loss): implicit Newton steps of different certainty, AdaGrad at three rates, `AIOLI` (two
-    classes) or `FOLKLORE` (more) at three radii, and the label frequencies so far. Others learn non-linear functions,
+    classes) or `FOLKLORE` (more) at up to three radii, and the label frequencies. Others learn non-linear functions,
     on splines of the columns, Fourier features and products, one is a `MondrianForest`, and one combines the forecasts
     of all: see `effort`. The mixture's total loss is at most ln(1/w) above that of any member, w being the member's
     weight before the first row (1/15 to 1/134): this replaces the search for hyper-parameters.

@@ -88,10 +88,11 @@ HALF_LIVES = (7.0, 70.0, 700.0, 7000.0)  # of the certainty of forgetful members
 FORGETFUL = (1.0, 0.3)  # their kappa and lambda
 VIRTUAL_WEIGHT = 0.5  # of AIOLI
 
-# The most multiplications per row that the Newton members may take in total; beyond, there are fewer of them, or none.
+# The most multiplications per row that the Newton members, or AIOLI at all radii, may take in total; beyond, there are
+# fewer of them, or none.
 BUDGET = 4e6
-# The most that a certified member may take for all radii to play, and for the first to play. Where there are many
-# weights they add nothing to the forecasts, and AdaGrad's certificate is as good.
+# The most that FOLKLORE may take per radius for all of them to play, and for the first to play. Where there are many
+# weights, it adds nothing to the forecasts, and AdaGrad's certificate is as good.
 ALL_RADII, ONE_RADIUS = 2e4, 2e6
 
 
@@ -174,7 +175,7 @@ def choose(
 
     `intercept` says whether the last column is one. `numbers` are the columns that have splines, if the expansion does.
     """
-    width, r = max(width, 1), n_classes - 1
+    width = max(width, 1)
     newton = list(NEWTON)
     if forgetful:  # their prior is that of a free intercept, to which `forget` returns too
         newton[1:1] = [Newton(*FORGETFUL, rho=0.5 ** (1.0 / rows)) for rows in HALF_LIVES]
@@ -183,7 +184,7 @@ def choose(
     sizes = [validate.positive("radii", radius) for radius in asked]
     if any(not LEAST_RADIUS <= size <= LARGEST_RADIUS for size in sizes):
         raise ValueError(f"radii={sizes}: give numbers from {LEAST_RADIUS:g} to {LARGEST_RADIUS:g}.")
-    affordable = _radii(r**3 * width**2) if asked is RADII else len(sizes)
+    affordable = _radii(n_classes, width) if asked is RADII else len(sizes)
     kept, steps = np.array(sizes[:affordable]), newton[: int(BUDGET // (matrices * width**2))]
     narrower = min(1.0, WIDE / width)
     of_rates = [each.parts for each in ADAGRAD]
@@ -248,8 +249,11 @@ def _on(rows: float) -> str:
     return ", 0/1 columns by range" if rows == RANGED else ""
 
 
-def _radii(cost: float) -> int:
-    """How many radii play, if each takes so many multiplications per row."""
+def _radii(n_classes: int, width: int) -> int:
+    """How many radii play."""
+    if n_classes == 2:
+        return int(BUDGET // width**2)
+    cost = (n_classes - 1) ** 3 * width**2
     return len(RADII) if cost <= ALL_RADII else int(cost <= ONE_RADIUS)
 
 

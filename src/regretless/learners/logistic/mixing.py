@@ -75,6 +75,7 @@ def mix(
     N, n, K = logits.shape
     p, mixture, loss_of, portion = np.empty((N, K)), np.empty((n, K)), np.empty(N), np.empty(N)
     features, whole, stacks = np.empty((state.stack_weights.size, K)), state.prior.sum(), state.stack_weights.size > 0
+    buffers = np.empty((3, K)), np.empty((3, state.stack_weights.size))
     for t in range(n):
         portions(log_weight, portion)
         for k in range(K):
@@ -92,7 +93,7 @@ def mix(
         if weight[t] == 0.0:
             continue
         if stacks:
-            learn(state.stack_matrix, state.stack_weights, features, logits[N - 1, t], Y[t], weight[t])
+            learn(state.stack_matrix, state.stack_weights, features, logits[N - 1, t], Y[t], weight[t], buffers)
         score_row(mixture, Y, t, False, state.scores, state.bins)
         if reserves:
             loss -= math.log1p(-reserve(tally[ROWS]))

@@ -65,7 +65,9 @@ def spline_rows(ranks: Ranks, X: Array, weight: Array, rows: Array, out: Array) 
                 continue
             count = counts[numbers[i]]
             held = int(min(count, SAMPLE))
-            below, upto = place(samples, i, held, x, False), place(samples, i, held, x, True)
+            below = upto = place(samples, i, held, x, False)
+            if below < held and samples[i, below] == x:
+                upto = place(samples, i, held, x, True)
             write_hats((below + upto + 1.0) / (2.0 * held + 2.0), levels, out, t, d + i, s)
             if weight[t] != 0.0:
                 counts[numbers[i]] = count + 1.0
@@ -75,13 +77,14 @@ def spline_rows(ranks: Ranks, X: Array, weight: Array, rows: Array, out: Array) 
 @kernel
 def place(samples: Array, i: int, held: int, x: float, after: bool) -> int:
     """How many values of a sample are below x, or with `after` not above it."""
-    low, high = 0, held
-    while low < high:
-        middle = (low + high) // 2
-        if samples[i, middle] < x or (after and samples[i, middle] == x):
-            low = middle + 1
-        else:
-            high = middle
+    low, left = 0, held
+    while left > 1:  # without a branch on x, which a processor could not predict
+        half = left // 2
+        value = samples[i, low + half - 1]
+        low += half if value < x or (after and value == x) else 0
+        left -= half
+    if left == 1 and (samples[i, low] < x or (after and samples[i, low] == x)):
+        low += 1
     return low
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from regretless.core.jit import kernel
 from regretless.core.links import softmax
 from regretless.core.types import Array
+from regretless.learners.second_order.surrogate import flush_one, product_one
 
 FARTHEST = 15.0
 PRIOR = 30.0  # lambda
@@ -59,16 +60,17 @@ def combine(weights: Array, features: Array, out: Array) -> None:
 
 
 @kernel
-def learn(P: Array, w: Array, features: Array, z: Array, y: Array, weight: float) -> None:
-    """Learn a row with the logits z that were forecast."""
+def learn(P: Array, w: Array, features: Array, z: Array, y: Array, weight: float, buffers: tuple[Array, Array]) -> None:
+    """Learn a row with the logits z that were forecast. `buffers` are (3, K) and (3, n)."""
     n, K = features.shape
-    p, h, moved = np.empty(K), np.empty(K), np.empty(K)
-    g, v, u = np.empty(n), np.empty(n), np.empty(n)
+    p, h, moved = buffers[0][0], buffers[0][1], buffers[0][2]
+    rows = buffers[1]
+    g, v, u = rows[0], rows[1], rows[2]
     softmax(z, p)
     for k in range(K):
         h[k] = y[k] - p[k]
     along(features, h, g)
-    times(P, g, v)
+    product_one(P, w, rows, 0, v)
     combine(v, features, h)
     length = step_length(z, h, y, weight, moved, p)
     mean = 0.0
@@ -84,16 +86,14 @@ def learn(P: Array, w: Array, features: Array, z: Array, y: Array, weight: float
     if curvature < LEAST_CURVATURE:
         return
     along(features, h, g)
-    times(P, g, u)
+    product_one(P, w, rows, 0, u)
     q = 0.0
     for i in range(n):
         q += u[i] * g[i]
     root = math.sqrt(weight / (curvature + weight * max(q, 0.0)))
     for i in range(n):
         u[i] *= root
-    for i in range(n):
-        for j in range(n):
-            P[i, j] -= u[i] * u[j]
+    flush_one(P, u)
 
 
 @kernel
@@ -143,13 +143,3 @@ def along(features: Array, x: Array, out: Array) -> None:
         out[i] = 0.0
         for k in range(x.size):
             out[i] += features[i, k] * x[k]
-
-
-@kernel
-def times(P: Array, x: Array, out: Array) -> None:
-    """out = P x, P symmetric."""
-    for i in range(out.size):
-        out[i] = 0.0
-    for j in range(x.size):
-        for i in range(out.size):
-            out[i] += x[j] * P[j, i]
