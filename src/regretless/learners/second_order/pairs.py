@@ -1,6 +1,6 @@
 """The loops of FOLKLORE and GAF. Two classes are one margin: AIOLI's loop, and its like for GAF, on rows times sqrt(2).
 
-Scalars take a tenth of the time of the K x K algebra for FOLKLORE at d = 5, and a fifth for GAF.
+Scalars take a tenth of the time of the K x K algebra for FOLKLORE at d = 5, and a quarter for GAF.
 """
 
 from __future__ import annotations
