@@ -63,6 +63,9 @@ class RowKernels(NamedTuple):
     largest: float = math.inf  # |x|
     largest_entry: float = math.inf
     largest_target: float = LARGEST_TARGET  # of a regressor
+    compiled_in: bool = (
+        False  # whether they become a part of the compiled call, because a large state takes time to pass
+    )
 
 
 class Workspace(NamedTuple):
@@ -116,8 +119,9 @@ class RowCall:
         indptr, indices = grid_of_one(width if kernels.entries and width <= WIDEST_DENSE else 0)
         Y, weight = np.zeros(out.shape), np.ones(1)
         row: Any = Entries(indptr, indices, weight) if kernels.entries else weight.reshape(1, 1)
-        run = MachineCode(kernels.run, (kernels.state, row, Y, weight, kernels.constants, out))
-        forecast = MachineCode(kernels.forecast, (kernels.state, row, kernels.constants, out))
+        by_address = not kernels.compiled_in
+        run = MachineCode(kernels.run, (kernels.state, row, Y, weight, kernels.constants, out), by_address)
+        forecast = MachineCode(kernels.forecast, (kernels.state, row, kernels.constants, out), by_address)
         work = Workspace(
             Y=Y,
             weight=weight,
@@ -132,7 +136,10 @@ class RowCall:
         )
         self.held = Table(Listed(kernels.state, kernels.constants, work))
         self.address = self.held.address
-        self.calls = compiled_calls(run.kinds, forecast.kinds, kernels.entries, self.held.kind)
+        if kernels.compiled_in:
+            self.calls = calls_of_part(kernels.run, kernels.forecast, self.held.kind)
+        else:
+            self.calls = compiled_calls(run.kinds, forecast.kinds, kernels.entries, self.held.kind)
 
     def is_of(self, attributes: dict[str, Any]) -> bool:
         """Whether the learner with these attributes still has the same state, constants and labels."""
@@ -251,11 +258,13 @@ class MachineCode:
 
     __slots__ = ("address", "kinds")
 
-    def __init__(self, compiled: Any, arguments: tuple[Any, ...]) -> None:
+    def __init__(self, compiled: Any, arguments: tuple[Any, ...], needed: bool = True) -> None:
         self.kinds = tuple(map(type_of, arguments))
-        compiled.compile(self.kinds)
-        found = compiled.overloads[self.kinds]
-        self.address: int = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+        self.address = 0
+        if needed:
+            compiled.compile(self.kinds)
+            found = compiled.overloads[self.kinds]
+            self.address = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
 
 
 def caller(kinds: Kinds) -> Any:
@@ -319,11 +328,41 @@ def are_in_order(indptr: NDArray[np.int32], indices: NDArray[np.int32], data: Ar
     return True
 
 
+def _name(of: Any) -> str:
+    return hashlib.sha256(str(of).encode()).hexdigest()[:16]
+
+
+@cache
+def calls_of_part(run: Any, forecast: Any, kind: Any) -> Calls:
+    """The calls that contain the kernels, for a table of this Numba type."""
+    opened = reader(kind)
+
+    def learn(address: int, x: Array, target: float) -> bool:
+        state, constants, work = opened(address)
+        if x.size != work.width or not fits(x, work.largest_square, work.largest_entry):
+            return False
+        set_target(work.Y, target)
+        run(state, x.reshape(1, x.size), work.Y, work.weight, constants, work.out)
+        return True
+
+    def say(address: int, x: Array, out: Array, as_probabilities: bool) -> bool:
+        state, constants, work = opened(address)
+        if x.size != work.width or not fits(x, work.largest_square, work.largest_entry):
+            return False
+        forecast(state, x.reshape(1, x.size), constants, out)
+        if as_probabilities:
+            to_probabilities(out.reshape(1, out.size))
+        return True
+
+    name = _name([*((part.__module__, part.__qualname__) for part in (run, forecast)), kind])
+    return Calls(named_kernel(learn, name), named_kernel(say, name), None, None)
+
+
 @cache
 def compiled_calls(run_kinds: Kinds, forecast_kinds: Kinds, takes_entries: bool, kind: Any) -> Calls:
     """The calls for kernels with arguments of these Numba types, and a table of this one."""
     opened, run, forecast = reader(kind), caller(run_kinds), caller(forecast_kinds)
-    name = hashlib.sha256(f"{run_kinds} {forecast_kinds} {kind}".encode()).hexdigest()[:16]
+    name = _name((run_kinds, forecast_kinds, kind))
 
     def learn(address: int, x: Array, target: float) -> bool:
         state, constants, work = opened(address)

@@ -394,6 +394,7 @@ class OnlineLogisticRegression(GrowingClassifier):
             RowConstants(self._constants, self._reserves),
             codes={label: by_class[k] for label, k in self._labels.code.items()},
             order=None if self._slots.are_in_order else self._slots.by_class,
+            compiled_in=True,
             width=self._encoder.width,
             largest=LARGEST,
         )
