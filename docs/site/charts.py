@@ -98,10 +98,15 @@ def growth() -> Any:
     lines = numbers()["c"]["figures"]["lines"]
     figure, axes = plots.panels(len(titles), 1, width=7.0, height=2.9)
     for panel, (letter, title) in zip(axes[:, 0], titles.items(), strict=True):
-        for i, line in enumerate(line for line in lines if line["letter"] == letter):
+        shown = [line for line in lines if line["letter"] == letter]
+        for i, line in enumerate(shown):
             panel.plot(line["sizes"], [ns / 1000 for ns in line["least_ns"]], label=line["what"], **plots.style(i))
         panel.set_xscale("log")
         panel.set_yscale("log")
+        if letter == "K":  # too few numbers for powers of ten
+            sizes = sorted({size for line in shown for size in line["sizes"]})
+            panel.set_xticks(sizes, sizes)
+            panel.set_xticks([], minor=True)
         plots.tidy(panel, title, "microseconds per row" if letter != "n" else "microseconds")
         panel.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
