@@ -117,29 +117,24 @@ class RowCall:
         width = kernels.width or learner.n_features_in_
         self.kernels, self.shape, self.codes, self.order = kernels, out.shape, kernels.codes, kernels.order
         indptr, indices = grid_of_one(width if kernels.entries and width <= WIDEST_DENSE else 0)
-        Y, weight = np.zeros(out.shape), np.ones(1)
-        row: Any = Entries(indptr, indices, weight) if kernels.entries else weight.reshape(1, 1)
-        by_address = not kernels.compiled_in
-        run = MachineCode(kernels.run, (kernels.state, row, Y, weight, kernels.constants, out), by_address)
-        forecast = MachineCode(kernels.forecast, (kernels.state, row, kernels.constants, out), by_address)
         work = Workspace(
-            Y=Y,
-            weight=weight,
+            Y=np.zeros(out.shape),
+            weight=np.ones(1),
             out=out,
             indptr=indptr,
             indices=indices,
             width=width,
             largest_square=kernels.largest * kernels.largest,
             largest_entry=kernels.largest_entry,
-            run=run.address,
-            forecast=forecast.address,
+            run=0,
+            forecast=0,
         )
-        self.held = Table(Listed(kernels.state, kernels.constants, work))
+        listed = Listed(kernels.state, kernels.constants, work)
+        kind = type_of(listed)
+        ready = ready_calls(kernels.run, kernels.forecast, kernels.entries, kernels.compiled_in, kind)
+        work = work._replace(run=ready.run, forecast=ready.forecast)
+        self.held, self.calls = Table(listed._replace(work=work), kind), ready.calls
         self.address = self.held.address
-        if kernels.compiled_in:
-            self.calls = calls_of_part(kernels.run, kernels.forecast, self.held.kind)
-        else:
-            self.calls = compiled_calls(run.kinds, forecast.kinds, kernels.entries, self.held.kind)
 
     def is_of(self, attributes: dict[str, Any]) -> bool:
         """Whether the learner with these attributes still has the same state, constants and labels."""
@@ -174,8 +169,8 @@ class Table:
 
     __slots__ = ("address", "held", "kind")
 
-    def __init__(self, contents: tuple[Any, ...]) -> None:
-        self.kind = type_of(contents)
+    def __init__(self, contents: tuple[Any, ...], kind: Any = None) -> None:
+        self.kind = type_of(contents) if kind is None else kind
         table = np.array([*_numbers(contents)], dtype=np.int64)
         self.held = contents, table
         self.address: Any = contents if numba_config.DISABLE_JIT else table.ctypes.data
@@ -254,17 +249,15 @@ def _array(context: Any, builder: Any, kind: Any, read: Callable[[], Any]) -> An
 
 
 class MachineCode:
-    """The code of a kernel for arguments of the given ones' types; the address is valid as long as the kernel."""
+    """The code of a kernel for arguments of these Numba types; the address is valid as long as the kernel."""
 
     __slots__ = ("address", "kinds")
 
-    def __init__(self, compiled: Any, arguments: tuple[Any, ...], needed: bool = True) -> None:
-        self.kinds = tuple(map(type_of, arguments))
-        self.address = 0
-        if needed:
-            compiled.compile(self.kinds)
-            found = compiled.overloads[self.kinds]
-            self.address = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+    def __init__(self, compiled: Any, kinds: Kinds) -> None:
+        compiled.compile(kinds)
+        found = compiled.overloads[kinds]
+        self.address: int = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+        self.kinds = kinds
 
 
 def caller(kinds: Kinds) -> Any:
@@ -332,7 +325,28 @@ def _name(of: Any) -> str:
     return hashlib.sha256(str(of).encode()).hexdigest()[:16]
 
 
-@cache
+class Ready(NamedTuple):
+    """The calls for learners of one kind, and the addresses of their kernels."""
+
+    calls: Calls
+    run: int
+    forecast: int
+
+
+@cache  # per type: a new learner should not have to look anything up in Numba
+def ready_calls(run: Any, forecast: Any, takes_entries: bool, compiled_in: bool, kind: Any) -> Ready:
+    """The calls for these kernels and a table of this Numba type, `Listed`."""
+    if compiled_in:
+        return Ready(calls_of_part(run, forecast, kind), 0, 0)
+    state, constants, work = kind.types
+    of = dict(zip(Workspace._fields, work.types, strict=True))
+    row = type_of(Entries(*grid_of_one(1), np.ones(1))) if takes_entries else type_of(np.ones((1, 1)))
+    learning = MachineCode(run, (state, row, of["Y"], of["weight"], constants, of["out"]))
+    saying = MachineCode(forecast, (state, row, constants, of["out"]))
+    calls = compiled_calls(learning.kinds, saying.kinds, takes_entries, kind)
+    return Ready(calls, learning.address, saying.address)
+
+
 def calls_of_part(run: Any, forecast: Any, kind: Any) -> Calls:
     """The calls that contain the kernels, for a table of this Numba type."""
     opened = reader(kind)
@@ -358,7 +372,6 @@ def calls_of_part(run: Any, forecast: Any, kind: Any) -> Calls:
     return Calls(named_kernel(learn, name), named_kernel(say, name), None, None)
 
 
-@cache
 def compiled_calls(run_kinds: Kinds, forecast_kinds: Kinds, takes_entries: bool, kind: Any) -> Calls:
     """The calls for kernels with arguments of these Numba types, and a table of this one."""
     opened, run, forecast = reader(kind), caller(run_kinds), caller(forecast_kinds)

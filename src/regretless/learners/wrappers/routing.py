@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regretless.core.jit import chosen_by_type, inlined_kernel, kernel, named_kernel
-from regretless.core.one_row import Kinds, MachineCode, Table, caller, can_be_listed, numba_config, reader
+from regretless.core.one_row import Kinds, MachineCode, Table, caller, can_be_listed, numba_config, reader, type_of
 from regretless.core.prefetch import prefetch
 from regretless.core.rows import Entries
 from regretless.core.types import Array
@@ -110,8 +110,8 @@ class Router:
         out = learner._new_forecasts(1)
         Y, weight, x = np.zeros(out.shape), np.ones(1), np.zeros((1, 1))
         row = full_rows(x) if kernels.entries else x
-        run = MachineCode(kernels.run, (learner.state_, row, Y, weight, constants, out))
-        self.forecast = MachineCode(kernels.forecast, (learner.state_, row, constants, out))
+        run = MachineCode(kernels.run, kinds_of(learner.state_, row, Y, weight, constants, out))
+        self.forecast = MachineCode(kernels.forecast, kinds_of(learner.state_, row, constants, out))
         self.table = Table(Routed(states, others, constants, run.address))
         self.route = compiled_route(self.table.kind, run.kinds, kernels.entries)
         self.forecast_each = compiled_forecasts(self.forecast.kinds, kernels.entries)
@@ -324,6 +324,11 @@ compressed = kernel(full_rows)
 def dense(X: Array) -> Array:
     """Dense rows as they are."""
     return X
+
+
+def kinds_of(*arguments: Any) -> Kinds:
+    """Their Numba types."""
+    return tuple(map(type_of, arguments))
 
 
 def name_of(*kinds: Any) -> str:
