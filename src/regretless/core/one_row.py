@@ -63,9 +63,7 @@ class RowKernels(NamedTuple):
     largest: float = math.inf  # |x|
     largest_entry: float = math.inf
     largest_target: float = LARGEST_TARGET  # of a regressor
-    compiled_in: bool = (
-        False  # whether they become a part of the compiled call, because a large state takes time to pass
-    )
+    compiled_in: bool = False  # into the calls: to pass a large state would take longer than a short row
 
 
 class Workspace(NamedTuple):
@@ -321,8 +319,9 @@ def are_in_order(indptr: NDArray[np.int32], indices: NDArray[np.int32], data: Ar
     return True
 
 
-def _name(of: Any) -> str:
-    return hashlib.sha256(str(of).encode()).hexdigest()[:16]
+def name_of(*parts: Any) -> str:
+    """A name for a kernel that another function makes of these parts."""
+    return hashlib.sha256(str(parts).encode()).hexdigest()[:16]
 
 
 class Ready(NamedTuple):
@@ -368,14 +367,14 @@ def calls_of_part(run: Any, forecast: Any, kind: Any) -> Calls:
             to_probabilities(out.reshape(1, out.size))
         return True
 
-    name = _name([*((part.__module__, part.__qualname__) for part in (run, forecast)), kind])
+    name = name_of(*((part.__module__, part.__qualname__) for part in (run, forecast)), kind)
     return Calls(named_kernel(learn, name), named_kernel(say, name), None, None)
 
 
 def compiled_calls(run_kinds: Kinds, forecast_kinds: Kinds, takes_entries: bool, kind: Any) -> Calls:
     """The calls for kernels with arguments of these Numba types, and a table of this one."""
     opened, run, forecast = reader(kind), caller(run_kinds), caller(forecast_kinds)
-    name = _name((run_kinds, forecast_kinds, kind))
+    name = name_of(run_kinds, forecast_kinds, kind)
 
     def learn(address: int, x: Array, target: float) -> bool:
         state, constants, work = opened(address)

@@ -10,7 +10,6 @@ without such kernels are called from Python, once per learner and stretch of row
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -21,7 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regretless.core.jit import chosen_by_type, inlined_kernel, kernel, named_kernel
-from regretless.core.one_row import Kinds, MachineCode, Table, caller, can_be_listed, numba_config, reader, type_of
+from regretless.core.one_row import (
+    Kinds,
+    MachineCode,
+    Table,
+    caller,
+    can_be_listed,
+    name_of,
+    numba_config,
+    reader,
+    type_of,
+)
 from regretless.core.prefetch import prefetch
 from regretless.core.rows import Entries
 from regretless.core.types import Array
@@ -329,11 +338,6 @@ def dense(X: Array) -> Array:
 def kinds_of(*arguments: Any) -> Kinds:
     """Their Numba types."""
     return tuple(map(type_of, arguments))
-
-
-def name_of(*kinds: Any) -> str:
-    """A name for a kernel that these types determine."""
-    return hashlib.sha256(str(kinds).encode()).hexdigest()[:16]
 
 
 @cache
