@@ -11,7 +11,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 from learners import standardised
 from regretless import AIOLI, FOLKLORE, MondrianForest
 from regretless.learners.logistic import forest
-from regretless.learners.logistic.game import run
+from regretless.learners.logistic.game import Game
 from regretless.learners.logistic.members import Constants
 from regretless.learners.logistic.state import LogisticState
 
@@ -98,7 +98,7 @@ def play(found: LogisticState, constants: Constants, X: np.ndarray, Y: np.ndarra
     done, n = 0, len(X)
     while done < n:
         weight, out = np.ones(n - done), np.empty((n - done, Y.shape[1]))
-        done += run(tuple(found), X[done:], Y[done:], weight, tuple(constants), False, out)
+        done += Game(found, constants).run(X[done:], Y[done:], weight, False, out)
         if done < n:
             found = forest.with_room(found)
     return found

@@ -27,7 +27,7 @@ from regretless.learners.logistic.effort import (
 )
 from regretless.learners.logistic.fourier_rows import fourier_rows as write_fourier_rows
 from regretless.learners.logistic.fourier_rows import frequencies, next_octave
-from regretless.learners.logistic.game import forecast
+from regretless.learners.logistic.game import Game
 from regretless.learners.logistic.newton import Step, first_variance
 from regretless.learners.logistic.product_rows import choose_pairs
 from regretless.learners.logistic.product_rows import product_rows as write_product_rows
@@ -290,7 +290,7 @@ def test_a_class_more_leaves_the_odds_of_the_others(K: int, intercept: bool) -> 
         odds = np.diff(old, axis=1) if K > 2 else old
         np.testing.assert_allclose(np.diff(new[:, :K], axis=1), odds, atol=1e-12)
     said = np.empty((80, K + 1))
-    forecast(tuple(grown), X, tuple(after), said)
+    Game(grown, after).forecast(X, said)
     np.testing.assert_allclose(np.exp(said).sum(axis=1), 1.0)
     assert grown.tally[LOSS] == found.tally[LOSS]
 

@@ -11,7 +11,7 @@ from logistic_reference import some_rows
 from regretless import NoBound, NoCertificate, OnlineLogisticRegression
 from regretless.core.tally import LOSS, ROWS, WIDEST
 from regretless.learners.logistic import regret, state
-from regretless.learners.logistic.game import forecast, run
+from regretless.learners.logistic.game import Game
 from regretless.learners.logistic.members import RADII, Constants
 from regretless.learners.logistic.report import calibration_error
 from regretless.learners.logistic.settings import Settings
@@ -27,7 +27,7 @@ def played(K: int, n: int = 80, d: int = 3, **parameters: object) -> tuple[Logis
     found = state.start(d, chosen.fit_intercept, K, constants.members)
     found.slots[:] = np.arange(K)
     X, y = some_rows(n, d, K)
-    run(tuple(found), X, np.eye(K)[y], np.ones(n), tuple(constants), False, np.empty((n, K)))
+    Game(found, constants).run(X, np.eye(K)[y], np.ones(n), False, np.empty((n, K)))
     return found, constants
 
 
@@ -56,7 +56,7 @@ def test_a_class_more_leaves_the_others_as_they_were(K: int, intercept: bool) ->
         array.shape for array in state.start(3, intercept, K + 1, after.members)
     ]
     said = np.empty((20, K + 1))
-    forecast(tuple(grown), X, tuple(after), said)
+    Game(grown, after).forecast(X, said)
     np.testing.assert_allclose(np.exp(said).sum(axis=1), 1.0)
     for i in range(found.weights.shape[0]):  # the members' odds among the old classes
         odds = np.diff(found.weights[i], axis=0) if K > 2 else found.weights[i]

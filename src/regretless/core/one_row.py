@@ -54,7 +54,7 @@ class RowKernels(NamedTuple):
 
     run: Callable[..., Any]  # run(state, rows, Y, weight, constants, out)
     forecast: Callable[..., Any]  # forecast(state, rows, constants, out)
-    state: Any  # a tuple of arrays
+    state: Any  # a tuple of arrays, or the address of a `Table`: a large state takes longer to pass than a short row
     constants: Any  # a NamedTuple of numbers and arrays
     entries: bool = False  # whether the kernels take rows in compressed form, `Entries`
     codes: dict[Any, int] | None = None  # the columns of Y by label; None for a regressor
@@ -63,7 +63,7 @@ class RowKernels(NamedTuple):
     largest: float = math.inf  # |x|
     largest_entry: float = math.inf
     largest_target: float = LARGEST_TARGET  # of a regressor
-    compiled_in: bool = False  # into the calls: to pass a large state would take longer than a short row
+    held: Any = None  # where `state` is the address of a table: the `Table`, which must live as long as the calls
 
 
 class Workspace(NamedTuple):
@@ -129,7 +129,7 @@ class RowCall:
         )
         listed = Listed(kernels.state, kernels.constants, work)
         kind = type_of(listed)
-        ready = ready_calls(kernels.run, kernels.forecast, kernels.entries, kernels.compiled_in, kind)
+        ready = ready_calls(kernels.run, kernels.forecast, kernels.entries, kind)
         work = work._replace(run=ready.run, forecast=ready.forecast)
         self.held, self.calls = Table(listed._replace(work=work), kind), ready.calls
         self.address = self.held.address
@@ -168,10 +168,13 @@ class Table:
     __slots__ = ("address", "held", "kind")
 
     def __init__(self, contents: tuple[Any, ...], kind: Any = None) -> None:
-        self.kind = type_of(contents) if kind is None else kind
+        self.kind = type_of(contents) if kind is None and not numba_config.DISABLE_JIT else kind
+        if numba_config.DISABLE_JIT:
+            self.held = self.address = contents
+            return
         table = np.array([*_numbers(contents)], dtype=np.int64)
         self.held = contents, table
-        self.address: Any = contents if numba_config.DISABLE_JIT else table.ctypes.data
+        self.address: Any = table.ctypes.data
 
 
 def can_be_listed(value: Any) -> bool:
@@ -249,30 +252,35 @@ def _array(context: Any, builder: Any, kind: Any, read: Callable[[], Any]) -> An
 class MachineCode:
     """The code of a kernel for arguments of these Numba types; the address is valid as long as the kernel."""
 
-    __slots__ = ("address", "kinds")
+    __slots__ = ("address", "kinds", "returns")
 
     def __init__(self, compiled: Any, kinds: Kinds) -> None:
+        self.kinds, self.returns, self.address = kinds, types.none, compiled
+        if numba_config.DISABLE_JIT:
+            return
         compiled.compile(kinds)
         found = compiled.overloads[kinds]
-        self.address: int = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
-        self.kinds = kinds
+        self.returns = found.signature.return_type
+        self.address = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
 
 
-def caller(kinds: Kinds) -> Any:
+def caller(kinds: Kinds, returns: Any = types.none) -> Any:
     """A function for compiled code: it calls the kernel at an address with arguments of these Numba types."""
+    if numba_config.DISABLE_JIT:
+        return lambda function, arguments: function(*arguments)
 
     @intrinsic
     def call(context: Any, address: Any, arguments: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
             convention = context.call_conv
-            function = builder.inttoptr(given[0], convention.get_function_type(types.none, kinds).as_pointer())
+            function = builder.inttoptr(given[0], convention.get_function_type(returns, kinds).as_pointer())
             values = unpack(builder, given[1], len(kinds))
-            status, _ = convention.call_function(builder, function, types.none, kinds, values)
+            status, found = convention.call_function(builder, function, returns, kinds, values)
             with if_unlikely(builder, status.is_error):
                 convention.return_status_propagate(builder, status)
-            return context.get_dummy_value()
+            return found
 
-        return types.none(types.intp, tuple_of(kinds)), generate
+        return returns(types.intp, tuple_of(kinds)), generate
 
     return call
 
@@ -333,48 +341,21 @@ class Ready(NamedTuple):
 
 
 @cache  # per type: a new learner should not have to look anything up in Numba
-def ready_calls(run: Any, forecast: Any, takes_entries: bool, compiled_in: bool, kind: Any) -> Ready:
+def ready_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> Ready:
     """The calls for these kernels and a table of this Numba type, `Listed`."""
-    if compiled_in:
-        return Ready(calls_of_part(run, forecast, kind), 0, 0)
     state, constants, work = kind.types
     of = dict(zip(Workspace._fields, work.types, strict=True))
     row = type_of(Entries(*grid_of_one(1), np.ones(1))) if takes_entries else type_of(np.ones((1, 1)))
     learning = MachineCode(run, (state, row, of["Y"], of["weight"], constants, of["out"]))
     saying = MachineCode(forecast, (state, row, constants, of["out"]))
-    calls = compiled_calls(learning.kinds, saying.kinds, takes_entries, kind)
+    calls = compiled_calls(learning, saying, takes_entries, kind)
     return Ready(calls, learning.address, saying.address)
 
 
-def calls_of_part(run: Any, forecast: Any, kind: Any) -> Calls:
-    """The calls that contain the kernels, for a table of this Numba type."""
-    opened = reader(kind)
-
-    def learn(address: int, x: Array, target: float) -> bool:
-        state, constants, work = opened(address)
-        if x.size != work.width or not fits(x, work.largest_square, work.largest_entry):
-            return False
-        set_target(work.Y, target)
-        run(state, x.reshape(1, x.size), work.Y, work.weight, constants, work.out)
-        return True
-
-    def say(address: int, x: Array, out: Array, as_probabilities: bool) -> bool:
-        state, constants, work = opened(address)
-        if x.size != work.width or not fits(x, work.largest_square, work.largest_entry):
-            return False
-        forecast(state, x.reshape(1, x.size), constants, out)
-        if as_probabilities:
-            to_probabilities(out.reshape(1, out.size))
-        return True
-
-    name = name_of(*((part.__module__, part.__qualname__) for part in (run, forecast)), kind)
-    return Calls(named_kernel(learn, name), named_kernel(say, name), None, None)
-
-
-def compiled_calls(run_kinds: Kinds, forecast_kinds: Kinds, takes_entries: bool, kind: Any) -> Calls:
-    """The calls for kernels with arguments of these Numba types, and a table of this one."""
-    opened, run, forecast = reader(kind), caller(run_kinds), caller(forecast_kinds)
-    name = name_of(run_kinds, forecast_kinds, kind)
+def compiled_calls(learning: MachineCode, saying: MachineCode, takes_entries: bool, kind: Any) -> Calls:
+    """The calls for kernels with arguments of the same Numba types as these, and a table of this one."""
+    opened, run, forecast = reader(kind), caller(learning.kinds, learning.returns), caller(saying.kinds)
+    name = name_of(learning.kinds, saying.kinds, kind)
 
     def learn(address: int, x: Array, target: float) -> bool:
         state, constants, work = opened(address)

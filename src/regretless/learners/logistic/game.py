@@ -1,17 +1,22 @@
 """The game of OnlineLogisticRegression over a block of rows: one compiled pass, one member after another.
 
-State and constants reach `run` and `forecast` as plain tuples, `tuple(state)`, and get their names back there: at every
-call from Python, Numba takes half a microsecond to recognise a NamedTuple, and a forecast of one row takes five.
+State and constants are more than forty arrays, and Numba takes 80 ns to recognise each at every call. So they are
+listed in a table once (`Game`), and kernels get its address: see core/one_row.py. The kernel that plays the members is
+called by the address of its machine code, from a compiled pass, from the calls for one row and from threads: called by
+name, it would be compiled again as a part of each.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core.jit import inlined_kernel, kernel, merged_kernel
+from regretless.core.jit import inlined_kernel, kernel, merged_kernel, named_kernel
+from regretless.core.one_row import MachineCode, Table, caller, name_of, reader, type_of
 from regretless.core.types import Array
 from regretless.learners.logistic import adagrad, certified, expanded, forest, frequencies, newton
 from regretless.learners.logistic.adagrad import WEIGHTS, Rates
@@ -45,49 +50,10 @@ class Told(NamedTuple):
     weight: Array
 
 
-def play(
-    state: tuple[Any, ...],
-    X: Array,
-    Y: Array,
-    weight: Array,
-    constants: tuple[Any, ...],
-    reserves: bool,
-    out: Array,
-) -> int:
-    """Forecast every row (log probabilities, one column per slot) before its label is used; learn rows of weight > 0.
+class Options(NamedTuple):
+    """What a call decides besides the state and the constants."""
 
-    Returns the number of rows played, fewer than all where the forest has no more room.
-
-    Members depend neither on one another nor on the mixture, so each may play some rows before the next member does:
-    the result is the same to the bit. The last one, which may combine the others, plays with the mixture. `reserves`:
-    see `mix`.
-    """
-    s, c = LogisticState(*state), Constants(*constants)
-    n, K, d, members = X.shape[0], Y.shape[1], s.tables.shape[3], c.prior.size
-    m = rows_at_once(s, c, n)
-    Z, by_range, logits = np.empty((m, d)), np.empty((m, d)), np.empty((members, m, K))
-    for start in range(0, n, max(m, 1)):
-        wanted = stop = min(n, start + m)
-        if s.forest_sizes.size:
-            said = logits[forest_place(c), : stop - start]
-            stop = start + forest_run(s, known(s), X[start:stop], Y[start:stop], weight[start:stop], said)
-        told = Told(
-            X[start:stop],
-            Z[: stop - start],
-            by_range[: stop - start],
-            s.moments[COUNT].copy(),
-            Y[start:stop],
-            weight[start:stop],
-        )
-        rescale(s.moments, told.X, told.weight, told.rows, told.ranged)
-        blank(told.ranged, c.blind)
-        play_linear(s, c, 0, linear_members(c), told, logits)
-        if widest(s):
-            expanded_run(s, c, Given(told.X, told.rows, told.counts), told.Y, told.weight, logits)
-        finish(s, c, told, logits[:, : stop - start], reserves, out[start:stop])
-        if stop < wanted:
-            return stop
-    return n
+    reserves: bool  # see `mix`
 
 
 @kernel
@@ -103,16 +69,16 @@ def rows_at_once(s: LogisticState, c: Constants, n: int) -> int:
     return min(n, AT_ONCE, max(1, ENTRIES // (2 * d + widest(s) + c.prior.size * K)))
 
 
-@merged_kernel
-def play_linear(s: LogisticState, c: Constants, first: int, last: int, told: Told, logits: Array) -> None:
-    """Play some rows with members `first` to `last` - 1 of those on rescaled rows.
+@inlined_kernel
+def play_members(s: LogisticState, c: Constants, first: int, last: int, told: Told, logits: Array) -> None:
+    """Play some rows with members `first` to `last` - 1; those on expanded rows are one, after all others.
 
     `logits` (members, at least n, K) holds the logits forecast. The loop is here and not where this is called: copying
     a state of so many arrays for every member takes as long as half of the members.
     """
     M, N, R, n = s.P.shape[0], s.matrices.shape[0], s.tables.shape[0], told.rows.shape[0]
     rows, ranged, Y, weight = told.rows, told.ranged, told.Y, told.weight
-    for member in range(first, last):
+    for member in range(first, min(last, M + N + R + 1)):
         i, said = member, logits[member, :n]
         if i < M:
             own, reach = SurrogateState(s.P[i], s.w[i], s.tallies[i]), Reach(c.radii[i], c.regularization[i], c.helmert)
@@ -129,6 +95,8 @@ def play_linear(s: LogisticState, c: Constants, first: int, last: int, told: Tol
             adagrad_run(s.tables[i], s.slopes[i : i + 1], rates, own_rows, Y, weight, said)
         else:
             frequencies_run(s.counts, Y, weight, said)
+    if last > M + N + R + 1 and widest(s):
+        expanded_run(s, c, Given(told.X, rows, told.counts), Y, weight, logits)
 
 
 @merged_kernel
@@ -144,9 +112,9 @@ def finish(s: LogisticState, c: Constants, told: Told, logits: Array, reserves: 
     mix(mixture, logits, told.Y, told.weight, sizes, c.shares, reserves, out)
 
 
-def say(state: tuple[Any, ...], X: Array, constants: tuple[Any, ...], out: Array) -> None:
-    """What `play` forecasts for rows of weight 0. No array of the state is written: other threads may be reading it."""
-    s, c = LogisticState(*state), Constants(*constants)
+@inlined_kernel
+def say(s: LogisticState, c: Constants, X: Array, out: Array) -> None:
+    """What is forecast for rows of weight 0. No array of the state is written: other threads may be reading it."""
     M, N, R = s.P.shape[0], s.weights.shape[0], s.tables.shape[0]
     n, K, d = X.shape[0], out.shape[1], s.tables.shape[3]
     m = rows_at_once(s, c, n)
@@ -173,25 +141,100 @@ def say(state: tuple[Any, ...], X: Array, constants: tuple[Any, ...], out: Array
         blend(s.log_weight, s.stack_weights, logits[:, : stop - start], out[start:stop])
 
 
-run, forecast = kernel(play), kernel(say)
-# Compiled into the calls for one row: to pass so many arrays would take as long as a third of a forecast.
-play_here, say_here = merged_kernel(play), merged_kernel(say)
+# ---------------------------------------------------------------------- kernels by the address of the table
 
 
-class RowConstants(NamedTuple):
-    """The constants of the kernels for one row."""
+class Listed(NamedTuple):
+    """What the table of a game has."""
 
+    state: LogisticState
     constants: Constants
-    reserves: bool
+    members: int  # the address of the kernel that plays them
 
 
-@inlined_kernel
-def run_row(state: LogisticState, X: Array, Y: Array, weight: Array, constants: RowConstants, out: Array) -> None:
-    """`run` in the form that core/one_row.py calls."""
-    play_here(state, X, Y, weight, constants.constants, constants.reserves, out)
+class Kernels(NamedTuple):
+    """The compiled game, for tables of one Numba type."""
+
+    members: Callable[..., None]  # members(address, first, last, told, logits): `play_members`
+    run: Callable[..., int]  # run(address, X, Y, weight, options, out)
+    forecast: Callable[..., None]  # forecast(address, X, options, out)
+    code: MachineCode  # of `members`
 
 
-@inlined_kernel
-def forecast_row(state: LogisticState, X: Array, constants: RowConstants, out: Array) -> None:
-    """`forecast` in the form that core/one_row.py calls."""
-    say_here(state, X, constants.constants, out)
+def some_rows() -> tuple[Told, Array]:
+    """No rows, for the types that `members` is called with."""
+    table, line = np.empty((0, 0)), np.empty(0)
+    return Told(table, table, table, line, table, line), np.empty((0, 0, 0))
+
+
+@cache
+def compiled(kind: Any) -> Kernels:
+    """The kernels for tables of this Numba type, `Listed`."""
+    opened, name = reader(kind), name_of(kind)
+
+    def members(address: int, first: int, last: int, told: Told, logits: Array) -> None:
+        listed = opened(address)
+        play_members(listed.state, listed.constants, first, last, told, logits)
+
+    play_by_address = named_kernel(members, name)
+    code = MachineCode(play_by_address, tuple(map(type_of, (0, 0, 0, *some_rows()))))
+    call = caller(code.kinds)
+
+    def run(address: int, X: Array, Y: Array, weight: Array, options: Options, out: Array) -> int:
+        """Forecast every row (log probabilities, one column per slot) before its label is used; learn those of weight.
+
+        Returns the number of rows played, fewer than all where the forest has no more room.
+
+        Members depend neither on one another nor on the mixture, so each may play some rows before the next member
+        does: the result is the same to the bit. The last one, which may combine the others, plays with the mixture.
+        """
+        listed = opened(address)
+        s, c = listed.state, listed.constants
+        n, K, d = X.shape[0], Y.shape[1], s.tables.shape[3]
+        m = rows_at_once(s, c, n)
+        Z, by_range, logits = np.empty((m, d)), np.empty((m, d)), np.empty((c.prior.size, m, K))
+        for start in range(0, n, max(m, 1)):
+            wanted = stop = min(n, start + m)
+            if s.forest_sizes.size:
+                said = logits[forest_place(c), : stop - start]
+                stop = start + forest_run(s, known(s), X[start:stop], Y[start:stop], weight[start:stop], said)
+            r, counts = stop - start, s.moments[COUNT].copy()
+            told = Told(X[start:stop], Z[:r], by_range[:r], counts, Y[start:stop], weight[start:stop])
+            rescale(s.moments, told.X, told.weight, told.rows, told.ranged)
+            blank(told.ranged, c.blind)
+            call(listed.members, (address, 0, linear_members(c) + 1, told, logits))
+            finish(s, c, told, logits[:, :r], options.reserves, out[start:stop])
+            if stop < wanted:
+                return stop
+        return n
+
+    def forecast(address: int, X: Array, options: Options, out: Array) -> None:
+        listed = opened(address)
+        say(listed.state, listed.constants, X, out)
+
+    return Kernels(play_by_address, named_kernel(run, name), named_kernel(forecast, name), code)
+
+
+class Game:
+    """The compiled game of one state and its constants. They are listed once: that takes as long as some rows."""
+
+    __slots__ = ("constants", "kernels", "state", "table")
+
+    def __init__(self, state: LogisticState, constants: Constants) -> None:
+        self.state, self.constants = state, constants
+        kind = type_of(Listed(state, constants, 0))
+        self.kernels = compiled(kind)
+        self.table = Table(Listed(state, constants, self.kernels.code.address), kind)
+
+    def run(self, X: Array, Y: Array, weight: Array, reserves: bool, out: Array) -> int:
+        """Play a block, and return the number of rows played."""
+        return self.kernels.run(self.table.address, whole(X), whole(Y), whole(weight), Options(reserves), out)
+
+    def forecast(self, X: Array, out: Array) -> None:
+        """What `run` forecasts for rows of weight 0."""
+        self.kernels.forecast(self.table.address, whole(X), Options(False), out)
+
+
+def whole(array: Array) -> Array:
+    """The numbers as the kernels are compiled for them."""
+    return array if array.flags.carray else np.array(array, order="C")

@@ -14,7 +14,7 @@ from regretless.core.learner import OnlineClassifier
 from regretless.core.tally import LOSS, ROWS
 from regretless.core.types import Array
 from regretless.learners.logistic import forest, offsets, state, threads
-from regretless.learners.logistic.game import ENTRIES
+from regretless.learners.logistic.game import ENTRIES, Game
 from regretless.learners.logistic.mixing import reserve, write_forecasts
 from regretless.learners.logistic.schema import Schema
 from regretless.learners.logistic.segments import Part, Segment
@@ -27,10 +27,11 @@ from regretless.learners.logistic.sparse_rows import SparseEncoder
 class Recent:
     """What one-row calls reuse from earlier ones. It is no part of the learner: copies and files start without it."""
 
-    __slots__ = ("dense", "row", "slots")
+    __slots__ = ("dense", "game", "row", "slots")
 
     def __init__(self) -> None:
         self.slots: Slots | None = None
+        self.game: Game | None = None
         self.dense: tuple[Any, dict[Any, Any], Array] | None = None  # encoder, a dictionary, encoded
         self.row: tuple[Any, int, list[Any], Any] | None = None  # encoder, its extent, a dictionary's items, encoded
 
@@ -66,6 +67,14 @@ class GrowingClassifier(OnlineClassifier):
         if slots is None or slots.labels is not labels or slots.places is not places:
             self._recent.slots = slots = Slots(labels, places, self._open)
         return slots
+
+    @property
+    def _game(self) -> Game:
+        """The compiled game of the present state."""
+        game, state, constants = self._recent.game, self.state_, self._constants
+        if game is None or game.state is not state or game.constants is not constants:
+            self._recent.game = game = Game(state, constants)
+        return game
 
     def _slot_of_class(self) -> np.ndarray:
         return self._slots.by_class
@@ -135,7 +144,7 @@ class GrowingClassifier(OnlineClassifier):
         done, n = 0, len(table)
         while done < n:
             rest = table[done:], Y[done:], weight[done:]
-            done += threads.play(self.state_, *rest, self._constants, reserves, out[done:])
+            done += threads.play(self._game, *rest, reserves, out[done:])
             if done < n:
                 self.state_ = forest.with_room(self.state_)
 

@@ -35,7 +35,7 @@ from regretless.learners.logistic import (
     state,
 )
 from regretless.learners.logistic.encoder import Encoder, as_rows, kind_of_rows, number_of, take_rows
-from regretless.learners.logistic.game import RowConstants, forecast, forecast_row, run_row
+from regretless.learners.logistic.game import Options
 from regretless.learners.logistic.hashing import Index
 from regretless.learners.logistic.learner import GrowingClassifier, Recent
 from regretless.learners.logistic.members import RADII, Constants
@@ -359,7 +359,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         if isinstance(self._encoder, SparseEncoder):
             foresee(self.state_, self._encoder.index, X, self._constants, out)
             return
-        forecast(tuple(self.state_), X, tuple(self._constants), out)
+        self._game.forecast(X, out)
 
     def _forecasts(self, X: Any) -> Array:
         self._require_class()
@@ -386,15 +386,15 @@ class OnlineLogisticRegression(GrowingClassifier):
             return None
         if self.state_.forest_sizes.size or self._encoder.schema.coded:  # the forest may have to grow at any row
             return None
-        by_class = self._slots.by_class.tolist()
+        by_class, game = self._slots.by_class.tolist(), self._game
         return RowKernels(
-            run_row,
-            forecast_row,
-            self.state_,
-            RowConstants(self._constants, self._reserves),
+            game.kernels.run,
+            game.kernels.forecast,
+            game.table.address,
+            Options(self._reserves),
             codes={label: by_class[k] for label, k in self._labels.code.items()},
             order=None if self._slots.are_in_order else self._slots.by_class,
-            compiled_in=True,
+            held=game.table,
             width=self._encoder.width,
             largest=LARGEST,
         )

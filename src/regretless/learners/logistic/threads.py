@@ -1,6 +1,6 @@
 """The game of OnlineLogisticRegression over a block, with its members divided among threads where that pays.
 
-Members depend neither on one another nor on the mixture, so the result is that of `game.run`, to the bit.
+Members depend neither on one another nor on the mixture, so the result is that of `Game.run`, to the bit.
 """
 
 from __future__ import annotations
@@ -13,24 +13,19 @@ from regretless.core import products
 from regretless.core.interrupts import uninterrupted
 from regretless.core.products import one_thread_per_product, share
 from regretless.core.types import Array
-from regretless.learners.logistic import effort, expanded, forest, game
-from regretless.learners.logistic.expanded import Given, forest_place
-from regretless.learners.logistic.game import Told, finish, known, play_linear, rows_at_once
-from regretless.learners.logistic.members import Constants
+from regretless.learners.logistic import effort, forest
+from regretless.learners.logistic.expanded import forest_place
+from regretless.learners.logistic.game import Game, Told, finish, known, rows_at_once, whole
 from regretless.learners.logistic.scaling import COUNT, blank, rescale
 from regretless.learners.logistic.state import LogisticState
 
-EXPANDED = -1  # all members on expanded rows, which take turns in one block of memory
-FOREST = -2
+FOREST = -1
 
 
-def play(
-    state: LogisticState, X: Array, Y: Array, weight: Array, constants: Constants, reserves: bool, out: Array
-) -> int:
-    """`game.run`, on threads where that pays."""
-    if pays(state, len(X)):
-        return run(state, X, Y, weight, constants, reserves, out)
-    return game.run(tuple(state), X, Y, weight, tuple(constants), reserves, out)
+def play(game: Game, X: Array, Y: Array, weight: Array, reserves: bool, out: Array) -> int:
+    """`Game.run`, on threads where that pays."""
+    playing = run if pays(game.state, len(X)) else Game.run
+    return playing(game, X, Y, weight, reserves, out)
 
 
 def pays(state: LogisticState, n_rows: int) -> bool:
@@ -47,15 +42,15 @@ def _operations(state: LogisticState) -> float:
 
 
 @uninterrupted()
-def run(
-    state: LogisticState, X: Array, Y: Array, weight: Array, constants: Constants, reserves: bool, out: Array
-) -> int:
-    """`game.run` with its members divided among threads."""
+def run(game: Game, X: Array, Y: Array, weight: Array, reserves: bool, out: Array) -> int:
+    """`Game.run` with its members divided among threads."""
+    state, constants = game.state, game.constants
+    X, Y, weight = whole(X), whole(Y), whole(weight)
     n, K, d = len(X), Y.shape[1], state.tables.shape[3]
     m = rows_at_once(state, constants, n)
     Z, by_range, logits = np.empty((m, d)), np.empty((m, d)), np.empty((constants.prior.size, m, K))
-    certified, linear, trees = len(constants.radii), constants.members.linear, state.forest_sizes.size
-    longest_first = [*range(certified), EXPANDED, *range(certified, linear)]
+    certified, expanded, trees = len(constants.radii), constants.members.linear, state.forest_sizes.size
+    longest_first = [*range(certified), expanded, *range(certified, expanded)]
     for start in range(0, n, m):
         some = slice(start, min(n, start + m))
         wanted, parts, before = some.stop, longest_first, known(state)
@@ -76,11 +71,8 @@ def run(
         def play_part(i: int, told: Told = told, r: int = r, play_forest: Callable[[], int] = play_forest) -> None:
             if i == FOREST:
                 play_forest()
-            elif i == EXPANDED:
-                given = Given(told.X, told.rows, told.counts)
-                expanded.run(state, constants, given, told.Y, told.weight, logits)
             else:
-                play_linear(state, constants, i, i + 1, told, logits)
+                game.kernels.members(game.table.address, i, i + 1, told, logits)
 
         with one_thread_per_product():
             share(play_part, parts, r * _operations(state))
