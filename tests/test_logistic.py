@@ -587,7 +587,7 @@ def test_members_that_are_not_there_take_no_memory() -> None:
     X = np.random.default_rng(0).normal(size=(2, 30_000))
     assert peak_memory(lambda: OnlineLogisticRegression().fit(X, [0, 1])) < 100e6
     many = OnlineLogisticRegression(classes=np.arange(40_000), max_classes=40_000)
-    assert peak_memory(lambda: many.fit(X[:, :2], [0, 1])) < 200e6
+    assert peak_memory(lambda: many.fit(X[:, :2], [0, 1])) < 300e6
     assert peak_memory(lambda: pickle.dumps(many._labels)) < 10e6
     wide = scipy.sparse.csr_array(([1.0, 2.0], ([0, 50], [3, 200_000])), shape=(100, 262_144))
     assert peak_memory(lambda: OnlineLogisticRegression().fit(wide, np.arange(100) % 2)) < 150e6

@@ -14,7 +14,7 @@ from learners import assert_same_state, standardised, through_file
 from logistic_reference import chance, fourier_rows, play, pooled_member, product_rows, rank_of, some_rows, spline_rows
 from regretless import OnlineLogisticRegression
 from regretless.core.tally import LOSS
-from regretless.learners.logistic import effort, linear, newton, splines, stacking, state
+from regretless.learners.logistic import effort, folds, linear, newton, splines, stacking, state
 from regretless.learners.logistic.effort import (
     BUDGETS,
     EFFORTS,
@@ -172,13 +172,14 @@ def test_product_rows() -> None:
 @pytest.mark.parametrize("K", [2, 3])
 def test_a_pooled_member(K: int) -> None:
     s = Stream(K)
-    P, w = first_variance(np.array(0.7), K) * np.eye(s.d)[None], np.zeros((s.matrices, s.d))
-    newton.run(P, w, Step(0.4, 0.7, 1.0), *s.rows, s.out)
+    P, w = folds.folded(first_variance(np.array(0.7), K) * np.eye(s.d)[None]), np.zeros((s.matrices, s.d))
+    newton.run(P, w, Step(0.4, 0.7, 1.0), *s.rows, newton.buffers_for(P, K), s.out)
     expected = log_softmax(pooled_member(*s.rows, 0.4, 0.7, 0.7), axis=1)
     np.testing.assert_allclose(log_softmax(s.out, axis=1), expected, atol=1e-9)
-    again, told = w.copy(), np.empty_like(s.out)
-    newton.run(P, w, Step(0.4, 0.7, 1.0), s.X, s.Y, 0.0 * s.weight, told)
-    assert np.array_equal(w, again)
+    again, told = (w.copy(), P.copy()), np.empty_like(s.out)
+    newton.run(P, w, Step(0.4, 0.7, 1.0), s.X, s.Y, 0.0 * s.weight, newton.buffers_for(P, K), told)
+    assert np.array_equal(w, again[0])
+    assert np.array_equal(P, again[1])
     linear.forecast_block(w, s.X, s.out)
     assert np.array_equal(s.out, told)
 
@@ -265,7 +266,7 @@ def test_columns_that_come_later_are_as_if_they_had_been_there(effort: str, K: i
     many = state.start(5, True, K, wide.members)
     padded = np.hstack([X, np.zeros((60, 2))])
     many = play(many, wide, padded, np.eye(K)[y])
-    for field, a, b in zip(many._fields, grown, many, strict=True):
+    for field, a, b in zip(many._fields, state.unfolded(grown), state.unfolded(many), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-9, err_msg=field)
     state.check(grown, wide.members)
     fresh = state.add_columns(state.start(3, True, K, narrow.members), narrow.members, wide.members, 5, np.empty(0))

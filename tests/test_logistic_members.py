@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
 
-from learners import standardised
+from learners import changed, standardised
 from logistic_reference import (
     adagrad_member,
     by_range,
@@ -33,7 +33,7 @@ from regretless.learners.logistic.newton import Step, first_variance, settle
 from regretless.learners.logistic.scaling import rescale
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.second_order.rounding import SUMS
-from regretless.learners.second_order.surrogate import SurrogateState, flush_one, helmert
+from regretless.learners.second_order.surrogate import SurrogateState, helmert
 
 NO_STACK = np.empty((0, 0)), np.empty(0)
 
@@ -141,32 +141,38 @@ def test_a_newton_member(K: int, rho: float) -> None:
     s, intercept = Stream(K), 0.02 if rho == 1.0 else 0.3
     P = np.tile(first_variance(np.array([0.3]), K)[0] * np.eye(s.d), (s.matrices, 1, 1))
     P[:, -1, -1] = first_variance(np.array([intercept]), K)
-    w = np.zeros((s.matrices, s.d))
-    newton.run(P, w, Step(0.5, 0.3, rho), *s.rows, s.out)
+    P, w = folds.folded(P), np.zeros((s.matrices, s.d))
+    newton.run(P, w, Step(0.5, 0.3, rho), *s.rows, newton.buffers_for(P, K), s.out)
     expected = newton_member(*s.rows, 0.5, 0.3, rho, intercept)
     np.testing.assert_allclose(log_softmax(s.out, axis=1), log_softmax(expected, axis=1), atol=1e-9)
 
 
 @pytest.mark.parametrize("d", [1, 7, 80, 81, 130])
-def test_the_matrices_of_a_block_and_of_a_row(d: int) -> None:
+def test_the_matrices_are_updated_with_the_next_row(d: int) -> None:
     rng = np.random.default_rng(0)
-    A, X, U = rng.normal(size=(2, d, d)), rng.normal(size=(3, d)), 0.1 * rng.normal(size=(3, 2, d))
-    P = A @ A.transpose(0, 2, 1)
-    copy, V, singly = folds.in_folds(P), np.empty((2, d)), P.copy()
-    pending, row, found = (folds.zeros(2, copy.shape[2]) for _ in range(3))
+    A, X, U = rng.normal(size=(2, d, d)), rng.normal(size=(3, d)), 0.1 * rng.normal(size=(3, 2, d)) / np.sqrt(d)
+    P = np.eye(d) + A @ A.transpose(0, 2, 1)
+    stored = folds.folded(P)
+    assert np.array_equal(folds.unfolded(stored, d), P)
+    row, V = (folds.zeros(2, stored.shape[2]) for _ in range(2))
     for x, U_x in zip(X, U, strict=True):
         row[0, :d] = x
         for k in range(2):
-            folds.fold(copy, k, pending, row, found)
-            folds.product(singly[k], np.zeros(d), x[None], 0, V[k])
-        assert np.array_equal(found[:, :d], V)
-        np.testing.assert_allclose(V, singly @ x, atol=1e-9)
-        pending[:, :d] = U_x
-        for k in range(2):
-            flush_one(singly[k], U_x[k])
-    folds.put_back(P, copy, pending)
-    assert np.array_equal(P, singly)
-    assert np.array_equal(P, P.transpose(0, 2, 1))
+            folds.fold(stored, k, row, V)
+        np.testing.assert_allclose(V[:, :d], P @ x, atol=1e-9)
+        stored[:, -1, :d] = U_x
+        P -= U_x[:, :, None] * U_x[:, None, :]
+    found = folds.unfolded(stored, d)
+    np.testing.assert_allclose(found, P, atol=1e-12)
+    assert np.array_equal(found, found.transpose(0, 2, 1))
+    folds.check("P", folds.folded(found), d, np.linalg.eigvalsh(found)[:, -1])
+    for place in [
+        *[(0, 0, d)] * (stored.shape[2] > d),
+        *[(1, d, 0)] * (stored.shape[1] > d + 1),
+        *[(0, 0, 16)] * (d > 80),
+    ]:
+        with pytest.raises(ValueError, match="entries where none are used"):
+            folds.check("P", changed(folds.folded(found), place, 1.0), d, np.linalg.eigvalsh(found)[:, -1])
 
 
 @pytest.mark.parametrize("K", [2, 3])

@@ -169,12 +169,11 @@ class Table:
 
     def __init__(self, contents: tuple[Any, ...], kind: Any = None) -> None:
         self.kind = type_of(contents) if kind is None and not numba_config.DISABLE_JIT else kind
-        if numba_config.DISABLE_JIT:
-            self.held = self.address = contents
-            return
-        table = np.array([*_numbers(contents)], dtype=np.int64)
-        self.held = contents, table
-        self.address: Any = table.ctypes.data
+        self.address: Any = contents
+        self.held: tuple[Any, ...] = (contents,)
+        if not numba_config.DISABLE_JIT:
+            table = np.array([*_numbers(contents)], dtype=np.int64)
+            self.held, self.address = (contents, table), table.ctypes.data
 
 
 def can_be_listed(value: Any) -> bool:

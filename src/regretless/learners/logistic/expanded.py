@@ -7,6 +7,7 @@ come after those of the products, so that the forest and the stack, which are la
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,11 @@ import numpy as np
 from regretless.core import state_checks
 from regretless.core.jit import inlined_kernel, kernel, merged_kernel
 from regretless.core.types import Array
-from regretless.learners.logistic import forest, fourier_rows, linear, newton, product_rows, splines, stacking
+from regretless.learners.logistic import folds, forest, fourier_rows, linear, newton, product_rows, splines, stacking
 from regretless.learners.logistic.effort import Sizes
 from regretless.learners.logistic.fourier_rows import N_ROWS, SQUARES, STEEPEST, next_octave
 from regretless.learners.logistic.members import Constants, Members
-from regretless.learners.logistic.newton import Step, first_variance
+from regretless.learners.logistic.newton import Step, buffers_for, first_variance
 from regretless.learners.logistic.product_rows import choose_pairs
 from regretless.learners.logistic.scaling import COUNT, FARTHEST
 from regretless.learners.logistic.splines import SAMPLE, Ranks
@@ -79,28 +80,31 @@ def run(s: LogisticState, c: Constants, given: Given, Y: Array, weight: Array, l
     if S:
         expanded = block_of(buffer, n, s.spline_weights.shape[2])
         write_spline_rows(Ranks(s.samples, counts, c.numbers, c.sizes[0]), X, weight, rows, expanded)
+        work = buffers_for(s.spline_matrices[:1], Y.shape[1])
         for i in range(S):
             own = Step(c.splines[i, 0], c.splines[i, 1], 1.0)
-            newton_run(s.spline_matrices[i : i + 1], s.spline_weights[i], own, expanded, Y, weight, logits[at + i, :n])
+            said = logits[at + i, :n]
+            newton_run(s.spline_matrices[i : i + 1], s.spline_weights[i], own, expanded, Y, weight, work, said)
     if F:
         expanded = block_of(buffer, n, s.fourier_weights.shape[2])
         write_fourier_rows(s.frequencies, s.spread, weight, rows, expanded)
+        work = buffers_for(s.fourier_matrices[:1], Y.shape[1])
         octave = 0.0
         for i in range(F):
             while octave < c.fourier[i, 3]:
                 next_octave(s.frequencies.shape[0], expanded)
                 octave += 1.0
             own = Step(c.fourier[i, 0], c.fourier[i, 1], 1.0)
-            newton_run(
-                s.fourier_matrices[i : i + 1], s.fourier_weights[i], own, expanded, Y, weight, logits[at + S + i, :n]
-            )
+            said = logits[at + S + i, :n]
+            newton_run(s.fourier_matrices[i : i + 1], s.fourier_weights[i], own, expanded, Y, weight, work, said)
     if Q:
         expanded = block_of(buffer, n, s.product_weights.shape[2])
         write_product_rows(s.pairs, rows, expanded)
+        work = buffers_for(s.product_matrices[:1], Y.shape[1])
         for i in range(Q):
             own = Step(c.products[i, 0], c.products[i, 1], 1.0)
             said = logits[at + S + F + i, :n]
-            newton_run(s.product_matrices[i : i + 1], s.product_weights[i], own, expanded, Y, weight, said)
+            newton_run(s.product_matrices[i : i + 1], s.product_weights[i], own, expanded, Y, weight, work, said)
 
 
 @inlined_kernel
@@ -140,7 +144,7 @@ def block_of(buffer: Array, n: int, width: int) -> Array:
 
 
 def start(members: Members, n_columns: int, intercept: bool, n_classes: int) -> dict[str, Any]:
-    """The fields of the state that belong to these members, before the first row."""
+    """The fields of the state that belong to these members, before the first row, with plain matrices."""
     sizes, classes = Sizes(*members.sizes.tolist()), n_classes if n_classes > 2 else 1
     matrix, weights = stacking.start(members.total - 1) if members.stacks else (np.empty((0, 0)), np.empty(0))
     found = {
@@ -178,7 +182,9 @@ def size(members: Members, n_columns: int, intercept: bool, n_classes: int) -> i
     found = members.numbers.size * bool(len(members.splines)) * SAMPLE + sizes.directions * n_columns + 2
     found += 2 * sizes.pairs + members.stacks * members.total * (members.total + 1)
     found += sum(array.size for array in forest.start(sizes.trees, n_columns, n_classes).values())
-    return found + sum(len(c) * D * (D + classes) for _, c, D in _kinds(members, n_columns, intercept))
+    return found + sum(
+        len(c) * (math.prod(folds.sides(D)) + classes * D) for _, c, D in _kinds(members, n_columns, intercept)
+    )
 
 
 def _keys(kind: str, members: Members, pairs: Any, n_columns: int, intercept: bool) -> np.ndarray:
@@ -199,7 +205,7 @@ def resized(state: Any, before: Members, after: Members, columns: tuple[int, int
     """The state for the members `after` and another number of columns, (before, after); `stay` are the members kept.
 
     A column of an expanded row that is new was 0 in every row so far, so it starts as it would have started then. One
-    that is too many is dropped, with its weight.
+    that is too many is dropped, with its weight. Matrices are plain ones, before and after.
     """
     intercept = state.tables.shape[3] > state.moments.shape[1]
     fresh = start(after, columns[1], intercept, state.slots.size)
@@ -256,8 +262,9 @@ def check(state: Any, members: Members, rows: float) -> None:
         splines.check(state.samples, state.moments[COUNT, members.numbers])
     for kind, constants in zip(KINDS, (members.splines, members.fourier, members.products), strict=True):
         first = first_variance(constants[:, 1:3], n_classes).max(axis=1)
-        state_checks.covariance(f"{kind}_matrices", getattr(state, f"{kind}_matrices"), first)
-        state_checks.sums(f"{kind}_weights", getattr(state, f"{kind}_weights"))
+        weights = getattr(state, f"{kind}_weights")
+        folds.check(f"{kind}_matrices", getattr(state, f"{kind}_matrices"), weights.shape[2], first)
+        state_checks.sums(f"{kind}_weights", weights)
     state_checks.within("frequencies", state.frequencies, -STEEPEST, STEEPEST)
     learned = rows if len(members.fourier) else 0.0
     state_checks.require(state.spread[N_ROWS] == learned, "spread counts other rows")

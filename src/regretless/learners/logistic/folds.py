@@ -1,24 +1,24 @@
-r"""One pass per row over the matrices of a Newton member: :math:`P \leftarrow P - uu^T` for the row before, and
-:math:`v = Px` for this one.
+r"""The matrices of the Newton members, in a form in which a row costs one pass over them.
 
-A block is played on a copy of the matrices whose rows begin at multiples of 64 bytes and have a multiple of eight
-entries, the last of which are 0: a processor reads such rows fastest, and no loop has single entries left over. Four
-rows of P are updated at a time. Up to `MOST_WHOLE` columns every entry is. Beyond, only one half is, since P is
-symmetric: the entries left of squares along the diagonal. Each of these is read and written once and used twice, for
-its own row of v and, as its mirror image, for that of its column. A block takes 0.35 to 0.75 of the time of
-`fold_row` in second_order/surrogate.py.
+:math:`P \leftarrow P - uu^T` for the row before, and :math:`v = Px` for this one, are one pass. So a matrix is stored
+with the update u of the last row still to be made, as one more row.
 
-A few rows are played on P itself, with `product`. The arithmetic is the same in the same order, so that results do not
-depend on how a stream is cut into blocks.
+Rows begin at multiples of 64 bytes and have a multiple of eight entries, the last of which are 0: a processor reads
+such rows fastest, and no loop has single entries left over. Four rows of P are updated at a time. Up to `MOST_WHOLE`
+columns every entry is. Beyond, only one half is, since P is symmetric: the entries left of squares along the diagonal.
+Each of these is read and written once and used twice, for its own row of v and, as its mirror image, for that of its
+column; the others are 0. A row takes 0.35 to 0.75 of the time of `fold_row` in second_order/surrogate.py.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from regretless.core import state_checks
 from regretless.core.jit import apart_kernel, apart_summing_kernel, kernel, merged_kernel
 from regretless.core.types import Array
-from regretless.learners.second_order.surrogate import product_one
 
 MOST_WHOLE = 80  # columns; a multiple of four
 SIDE = 16  # of the squares along the diagonal; a multiple of eight
@@ -27,26 +27,45 @@ LINE = 8  # entries of 64 bytes
 Scalars = tuple[float, float, float, float]
 
 
-@kernel
-def in_folds(P: Array) -> Array:
-    """A copy of the matrices (matrices, d, d) for `fold`."""
-    n, d = P.shape[0], P.shape[1]
-    tall, wide = whole(d, 4), whole(d, LINE)
-    copy = zeros(n * tall, wide).reshape(n, tall, wide)
-    for k in range(n):
-        for i in range(d):
-            for j in range(d):
-                copy[k, i, j] = P[k, i, j]
-    return copy
+# ---------------------------------------------------------------------- the form
 
 
-@kernel
-def put_back(P: Array, copy: Array, U: Array) -> None:
-    """Copy the matrices back to P, with the last updates, U (matrices, at least d)."""
-    for k in range(P.shape[0]):
-        for i in range(P.shape[1]):
-            for j in range(i + 1):
-                P[k, i, j] = P[k, j, i] = copy[k, i, j] - U[k, i] * U[k, j]
+def folded(P: Array) -> Array:
+    """Symmetric matrices, (..., d, d), in the form of this file, with no update left to make."""
+    d, shape = P.shape[-1], (*P.shape[:-2], *sides(P.shape[-1]))
+    found: Array = zeros(math.prod(shape[:-1]), shape[-1]).reshape(shape)
+    if P.size:
+        found[..., :d, :d] = np.where(_is_stored(d), P, 0.0)
+    return found
+
+
+def unfolded(P: Array, d: int) -> Array:
+    """The matrices, (..., d, d), up to date."""
+    stored, u = P[..., :d, :d], P[..., -1, :d]
+    if not stored.size:
+        return stored
+    return np.where(_is_stored(d), stored, np.swapaxes(stored, -1, -2)) - u[..., :, None] * u[..., None, :]
+
+
+def sides(d: int) -> tuple[int, int]:
+    """The shape of a matrix of d columns in this form."""
+    return whole(d, 4) + 1, whole(d, LINE)
+
+
+def check(name: str, P: Array, d: int, variance: Array) -> None:
+    """Raise an error for matrices that are no covariances, of at most this variance."""
+    if not P.size:
+        return
+    state_checks.covariance(name, unfolded(P, d), variance)
+    rest = P[..., d:], P[..., d:-1, :d], P[..., :d, :d][..., ~_is_stored(d)]
+    state_checks.require(not any(entries.any() for entries in rest), f"{name} has entries where none are used")
+
+
+def _is_stored(d: int) -> np.ndarray:
+    """Which entries of a matrix of d columns are."""
+    square = np.arange(d) // SIDE
+    found: np.ndarray = (square[:, None] >= square) | (d <= MOST_WHOLE)
+    return found
 
 
 @kernel
@@ -63,61 +82,43 @@ def zeros(n: int, width: int) -> Array:
     return buffer[first : first + n * width].reshape(n, width)
 
 
-@kernel
-def product(P: Array, w: Array, X: Array, t: int, v: Array) -> None:
-    """v = P x for row t; P remains as it is."""
-    d = P.shape[0]
-    if d <= MOST_WHOLE:
-        product_one(P, w, X, t, v)
-        return
-    buffers, rest = zeros(4, whole(d, LINE)), np.zeros((4, d))
-    for i in range(d % 4):
-        for j in range(d):
-            rest[i, j] = P[d - d % 4 + i, j]
-    for j in range(d):
-        buffers[0, j] = X[t, j]
-    fold_half(P, rest, buffers[1], buffers[0], buffers[2], buffers[3])  # with no update
-    for i in range(d):
-        v[i] = buffers[2, i]
+# ---------------------------------------------------------------------- kernels
 
 
 @merged_kernel
-def fold(P: Array, k: int, U: Array, row: Array, V: Array) -> None:
-    """P -= u u^T and v = P x for matrix k of `in_folds`; u and v are rows k of U and V.
+def fold(P: Array, k: int, row: Array, V: Array) -> None:
+    """P -= u u^T and v = P x for matrix k, whose v is row k of V.
 
     `row` (2, at least d) has x, and a buffer: what of v comes from the entries left of the squares.
     """
-    if P.shape[1] <= MOST_WHOLE:
+    tall = P.shape[1] - 1
+    if tall <= MOST_WHOLE:
         for i in range(V.shape[1]):
             V[k, i] = 0.0
-        for j in range(0, P.shape[1], 4):
-            us, xs = four(U, k, j), four(row, 0, j)
-            fold_square(P[k, j], P[k, j + 1], P[k, j + 2], P[k, j + 3], us, xs, U[k], V[k])
+        for j in range(0, tall, 4):
+            us, xs = four(P[k], tall, j), four(row, 0, j)
+            fold_square(P[k, j], P[k, j + 1], P[k, j + 2], P[k, j + 3], us, xs, P[k, tall], V[k])
     else:
-        fold_half(P[k], P[k, :4], U[k], row[0], V[k], row[1])
+        fold_half(P[k, :tall], P[k, tall], row[0], V[k], row[1])
 
 
 @kernel
-def fold_half(P: Array, rest: Array, u: Array, x: Array, v: Array, below: Array) -> None:
-    """P -= u u^T and v = P x, for the entries in squares along the diagonal and left of them.
-
-    If the number of rows is no multiple of four, `rest` has the last of them, and then zeros.
-    """
+def fold_half(P: Array, u: Array, x: Array, v: Array, below: Array) -> None:
+    """P -= u u^T and v = P x, for the entries in squares along the diagonal and left of them."""
     tall, wide = P.shape
     for i in range(v.size):
         v[i] = 0.0
     for first in range(0, tall, SIDE):
         last = min(first + SIDE, wide)
         for j in range(first, min(first + SIDE, tall), 4):
-            rows = P[j : j + 4] if j + 4 <= tall else rest
-            a, b, c, d = rows[0], rows[1], rows[2], rows[3]
+            a, b, c, d = P[j], P[j + 1], P[j + 2], P[j + 3]
             us, xs = (u[j], u[j + 1], u[j + 2], u[j + 3]), (x[j], x[j + 1], x[j + 2], x[j + 3])
             found = fold_left(a[:first], b[:first], c[:first], d[:first], us, xs, u, x, v)
             below[j], below[j + 1], below[j + 2], below[j + 3] = found
             fold_square(
                 a[first:last], b[first:last], c[first:last], d[first:last], us, xs, u[first:last], v[first:last]
             )
-    for i in range(v.size):
+    for i in range(tall):
         v[i] += below[i]
 
 

@@ -25,7 +25,7 @@ from regretless.learners.logistic.expanded import Given, forest_place, linear_me
 from regretless.learners.logistic.linear import forecast_block
 from regretless.learners.logistic.members import RANGED, Constants
 from regretless.learners.logistic.mixing import MixtureState, blend, mix
-from regretless.learners.logistic.newton import Step
+from regretless.learners.logistic.newton import Step, buffers_for
 from regretless.learners.logistic.scaling import COUNT, MEAN, blank, rescale
 from regretless.learners.logistic.state import LogisticState
 from regretless.learners.second_order.surrogate import SurrogateState
@@ -77,7 +77,13 @@ def play_members(s: LogisticState, c: Constants, first: int, last: int, told: To
     a state of so many arrays for every member takes as long as half of the members.
     """
     M, N, R, n = s.P.shape[0], s.matrices.shape[0], s.tables.shape[0], told.rows.shape[0]
-    rows, ranged, Y, weight = told.rows, told.ranged, told.Y, told.weight
+    rows, ranged, Y, weight, buffers = (
+        told.rows,
+        told.ranged,
+        told.Y,
+        told.weight,
+        buffers_for(s.matrices, s.slots.size),
+    )
     for member in range(first, min(last, M + N + R + 1)):
         i, said = member, logits[member, :n]
         if i < M:
@@ -87,7 +93,7 @@ def play_members(s: LogisticState, c: Constants, first: int, last: int, told: To
             i -= M
             own_rows = ranged if c.newton[i, 4] == RANGED else rows
             step = Step(c.newton[i, 0], c.newton[i, 1], c.newton[i, 2])
-            newton_run(s.matrices[i], s.weights[i], step, own_rows, Y, weight, said)
+            newton_run(s.matrices[i], s.weights[i], step, own_rows, Y, weight, buffers, said)
         elif i < M + N + R:
             i -= M + N
             own_rows = ranged if c.rates[i, 2] == RANGED else rows

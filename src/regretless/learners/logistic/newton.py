@@ -39,12 +39,10 @@ import numpy as np
 from regretless.core.jit import apart_kernel, kernel, merged_kernel, summing_kernel
 from regretless.core.links import softmax
 from regretless.core.types import Array
-from regretless.learners.logistic.folds import fold, in_folds, product, put_back, zeros
+from regretless.learners.logistic.folds import fold, zeros
 from regretless.learners.logistic.linear import forecast_row
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
-from regretless.learners.second_order.surrogate import flush_one
 
-LEAST_ROWS = 12  # of a block that is worth a copy of the matrices
 CLOSE = 1e-6  # a Newton step that changes no difference of logits by more leaves an error of its square
 NEAR = 0.5  # a Newton step that changes differences by less is taken whole
 MOST_STEPS = 100
@@ -64,63 +62,40 @@ def first_variance(regularization: Array, n_classes: int) -> Array:
 
 
 @kernel
-def run(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: Array) -> None:
+def buffers_for(P: Array, n_classes: int) -> tuple[Array, Array]:
+    """What `run` needs. Members with matrices of the same shape share it: to allocate takes as long as a short row."""
+    return zeros(P.shape[-3] + 2, P.shape[-1]), np.empty((3, n_classes))
+
+
+@kernel
+def run(
+    P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, buffers: tuple[Array, Array], out: Array
+) -> None:
     """Play a block with one member; `out` holds the logits forecast.
 
-    P is (K, d, d), or (1, d, d) if one matrix serves all classes, and w is (K, d). For K = 2 they have one of each.
+    P has K matrices in the form of folds.py, or one that serves all classes, and w is (K, d). For K = 2 they have one
+    of each.
     """
-    if X.shape[0] < LEAST_ROWS or step.rho < 1.0:  # `forget` needs all of P
-        run_in_place(P, w, step, X, Y, weight, out)
-        return
-    copy = in_folds(P)
-    buffers, C = zeros(2 * P.shape[0] + 2, copy.shape[2]), P.shape[0]
-    run_folded(copy, w, step, X, Y, weight, out, (buffers[:C], buffers[C : 2 * C], buffers[2 * C :]))
-    put_back(P, copy, buffers[C : 2 * C])
-
-
-@kernel
-def run_in_place(P: Array, w: Array, step: Step, X: Array, Y: Array, weight: Array, out: Array) -> None:
-    """`run` row by row, with two passes over P for each."""
-    C, d, K = P.shape[0], P.shape[1], Y.shape[1]
-    V, U, numbers = np.empty((C, d)), np.empty((C, d)), np.empty((3, K))
+    C, d, K, (lines, numbers) = P.shape[0], w.shape[1], Y.shape[1], buffers
+    V, row = lines[:C], lines[C:]
     for t in range(X.shape[0]):
-        for k in range(C):
-            product(P[k], w[k], X, t, V[k])
-            if step.rho < 1.0 and weight[t] != 0.0:
-                forget(P[k], V[k], X, t, step.rho, (2.0 if K == 2 else 1.0) / step.lam)
-        meet(w, V, U, numbers, step, X, Y, weight, t, out)
-        if weight[t] != 0.0:
-            for k in range(C):
-                flush_one(P[k], U[k])
-
-
-@kernel
-def run_folded(
-    P: Array,
-    w: Array,
-    step: Step,
-    X: Array,
-    Y: Array,
-    weight: Array,
-    out: Array,
-    buffers: tuple[Array, Array, Array],
-) -> None:
-    """`run` on a copy of P, with one pass over it per row. `buffers` are V and U of `meet`, and the row of `fold`."""
-    V, U, row = buffers
-    numbers = np.empty((3, Y.shape[1]))
-    for t in range(X.shape[0]):
-        for j in range(X.shape[1]):
+        forecast_row(w, X, t, out)
+        if weight[t] == 0.0:
+            continue
+        for j in range(d):
             row[0, j] = X[t, j]
-        for k in range(P.shape[0]):
-            fold(P, k, U, row, V)
-        meet(w, V, U, numbers, step, X, Y, weight, t, out)
+        for k in range(C):
+            fold(P, k, row, V)
+            if step.rho < 1.0:
+                forget(P[k], V[k], row[0], d, step.rho, (2.0 if K == 2 else 1.0) / step.lam)
+        meet(w, V, P, numbers, step, X, Y, weight, t, out)
 
 
 @merged_kernel
 def meet(
     w: Array,
     V: Array,
-    U: Array,
+    P: Array,
     numbers: Array,
     step: Step,
     X: Array,
@@ -129,24 +104,18 @@ def meet(
     t: int,
     out: Array,
 ) -> None:
-    """Row t: forecast, see the label, step. V has P x of each matrix, U gets the updates of P; `numbers` is a buffer.
+    """Row t, forecast: see the label, step. V has P x of each matrix, and P gets the next updates.
 
     The arrays are not in one tuple: it would count its arrays for every row, a third of the time with few columns.
     """
-    c, C, K = weight[t], V.shape[0], Y.shape[1]
-    forecast_row(w, X, t, out)
-    if c == 0.0:
-        for k in range(C):
-            for i in range(U.shape[1]):
-                U[k, i] = 0.0
-        return
+    c, C, K, u = weight[t], V.shape[0], Y.shape[1], P.shape[1] - 1
     q = variance(V, 0, X, t)
     if K == 2:
         pulled = out[t, 1] - out[t, 0] + c * q * (Y[t, 1] - 0.5)
         _, tanh = solve_margin(pulled, tanh_of_half(pulled), 0.5 * c * q)
         above = 0.5 + 0.5 * tanh
         move(w, 0, V, 0, c * (Y[t, 1] - above))
-        shrink(U, V, 0, q, 0.5 * c * step.kappa * above * (1.0 - above))
+        shrink(P[0, u], V, 0, q, 0.5 * c * step.kappa * above * (1.0 - above))
         return
     for k in range(K):
         numbers[0, k] = variance(V, k, X, t) if C > 1 else q
@@ -158,9 +127,9 @@ def meet(
         bends += bend
         move(w, k, V, k if C > 1 else 0, c * (Y[t, k] - p))
         if C > 1:
-            shrink(U, V, k, numbers[0, k], bend)
+            shrink(P[k, u], V, k, numbers[0, k], bend)
     if C == 1:
-        shrink(U, V, 0, q, bends / K)
+        shrink(P[0, u], V, 0, q, bends / K)
 
 
 @summing_kernel
@@ -180,19 +149,19 @@ def move(w: Array, k: int, V: Array, matrix: int, step: float) -> None:
 
 
 @apart_kernel
-def shrink(U: Array, V: Array, k: int, q: float, bend: float) -> None:
+def shrink(u: Array, V: Array, k: int, q: float, bend: float) -> None:
     """Write u such that P - u u^T is the inverse of A + bend x x^T; row k of V is P x."""
     root = math.sqrt(bend / (1.0 + bend * q))
-    for i in range(U.shape[1]):
-        U[k, i] = root * V[k, i]
+    for i in range(u.size):
+        u[i] = root * V[k, i]
 
 
 @kernel
-def forget(P: Array, v: Array, X: Array, t: int, rho: float, first: float) -> None:
-    """P = rho P + (1 - rho) first I, and v = P x for row t."""
-    for i in range(v.size):
-        v[i] = rho * v[i] + (1.0 - rho) * first * X[t, i]
-        for j in range(v.size):
+def forget(P: Array, v: Array, x: Array, d: int, rho: float, first: float) -> None:
+    """P = rho P + (1 - rho) first I, and v = P x; the update u has been made."""
+    for i in range(d):
+        v[i] = rho * v[i] + (1.0 - rho) * first * x[i]
+        for j in range(P.shape[1]):
             P[i, j] *= rho
         P[i, i] += (1.0 - rho) * first
 

@@ -13,7 +13,7 @@ from regretless.core.errors import TooLarge
 from regretless.core.scores import new_scores
 from regretless.core.tally import ROWS, TALLIES
 from regretless.core.types import Array
-from regretless.learners.logistic import expanded, forest, newton, offsets
+from regretless.learners.logistic import expanded, folds, forest, newton, offsets
 from regretless.learners.logistic.adagrad import GRADIENTS, SQUARES, WEIGHTS
 from regretless.learners.logistic.members import Members
 from regretless.learners.logistic.mixing import check_mixture
@@ -33,7 +33,7 @@ class LogisticState(NamedTuple):
     P: Array  # (M, r d', r d') of the certified members, AIOLI or FOLKLORE
     w: Array  # (M, r d')
     tallies: Array  # (M, SUMS)
-    matrices: Array  # (N, K, d', d') of the Newton members; (N, 1, d', d') for two classes
+    matrices: Array  # (N, K, *folds.sides(d')) of the Newton members; one of the K for two classes
     weights: Array  # (N, K, d')
     tables: Array  # (R, 3, K, d') of the AdaGrad members: see adagrad.py
     slopes: Array  # (R,) their sums of g.w
@@ -46,14 +46,14 @@ class LogisticState(NamedTuple):
     tally: Array
     # of the members on expanded rows and of the stack, see expanded.py; D is the width of the row in question
     samples: Array  # (columns of numbers, SAMPLE): see splines.py
-    spline_matrices: Array  # (S, D, D)
+    spline_matrices: Array  # (S, *folds.sides(D))
     spline_weights: Array  # (S, K, D), or (S, 1, D) for two classes
     frequencies: Array  # (directions, d): see fourier_rows.py
     spread: Array  # (2,)
-    fourier_matrices: Array  # (F, D, D)
+    fourier_matrices: Array  # (F, *folds.sides(D))
     fourier_weights: Array  # (F, K, D)
     pairs: Array  # (pairs, 2) columns: see product_rows.py
-    product_matrices: Array  # (Q, D, D)
+    product_matrices: Array  # (Q, *folds.sides(D))
     product_weights: Array  # (Q, K, D)
     forest_nodes: Array  # these five as in `Forest` of learners/trees; empty without trees
     forest_sizes: Array
@@ -68,6 +68,28 @@ class LogisticState(NamedTuple):
 
 def start(n_columns: int, intercept: bool, n_classes: int, members: Members, n_coded: int = 0) -> LogisticState:
     """The state before the first row; `n_coded` input columns are coded."""
+    return folded(_start(n_columns, intercept, n_classes, members, n_coded))
+
+
+def _matrices(state: LogisticState) -> dict[str, tuple[Array, int]]:
+    """The Newton members' matrices of each kind by field, and their numbers of columns."""
+    found = {"matrices": (state.matrices, state.weights.shape[2])}
+    for kind in expanded.KINDS:
+        found[f"{kind}_matrices"] = getattr(state, f"{kind}_matrices"), getattr(state, f"{kind}_weights").shape[2]
+    return found
+
+
+def folded(state: LogisticState) -> LogisticState:
+    """The state with its matrices in the form of folds.py."""
+    return state._replace(**{name: folds.folded(P) for name, (P, _) in _matrices(state).items()})
+
+
+def unfolded(state: LogisticState) -> LogisticState:
+    """The state with plain matrices, (..., d, d), in which it grows."""
+    return state._replace(**{name: folds.unfolded(P, d) for name, (P, d) in _matrices(state).items()})
+
+
+def _start(n_columns: int, intercept: bool, n_classes: int, members: Members, n_coded: int = 0) -> LogisticState:
     d = n_columns + intercept
     M, N, R = len(members.radii), len(members.newton), len(members.rates)
     C, r = n_classes if n_classes > 2 else 1, n_classes - 1
@@ -119,7 +141,13 @@ def size(n_columns: int, intercept: bool, n_classes: int, members: Members, n_co
     d = n_columns + intercept
     M, N, R = len(members.radii), len(members.newton), len(members.rates)
     C, r = n_classes if n_classes > 2 else 1, n_classes - 1
-    linear = M * (r * d) * (r * d + 1) + N * C * d * (d + 1) + R * 3 * C * d + MOMENTS * n_columns + 2 * n_classes
+    linear = (
+        M * (r * d) * (r * d + 1)
+        + N * C * (math.prod(folds.sides(d)) + d)
+        + R * 3 * C * d
+        + MOMENTS * n_columns
+        + 2 * n_classes
+    )
     return linear + expanded.size(members, n_columns, intercept, n_classes) + offsets.size(n_coded, d, n_classes)
 
 
@@ -161,7 +189,8 @@ def check(state: LogisticState, members: Members) -> None:
     for P, tally, lam in zip(state.P, state.tallies, members.regularization, strict=True):
         check_matrix(P, tally, halves / lam)
     first = newton.first_variance(members.newton[:, 3], n_classes)  # the largest entry: that of the intercept
-    state_checks.covariance("matrices", state.matrices, np.repeat(first[:, None], state.matrices.shape[1], axis=1))
+    variance = np.repeat(first[:, None], state.matrices.shape[1], axis=1)
+    folds.check("matrices", state.matrices, state.weights.shape[2], variance)
     for name in ("w", "weights", "tables", "slopes"):
         state_checks.sums(name, getattr(state, name))
     state_checks.within("tables, squares", state.tables[:, SQUARES], 0.0, math.inf)
@@ -179,12 +208,12 @@ def add_class(state: LogisticState, before: Members, after: Members, row: Array)
 
     `before` and `after` are the members for the old and for the new number of classes. With three, offsets end.
     """
-    kept, n_columns = _kept(state, before, after), state.moments.shape[1]
+    kept, n_columns = _kept(unfolded(state), before, after), state.moments.shape[1]
     kept = expanded.resized(kept, before, after, (n_columns, n_columns), _members_kept(before, after))
     x = np.empty((2, 1, state.tables.shape[3]))
     rescale(state.moments.copy(), row, np.zeros(1), *x)
     read = expanded.rows_of(kept, after, row, x[0])
-    return _with_expanded_class(_with_class(forest.with_class(kept), after, x[:, 0]), kept, read)
+    return folded(_with_expanded_class(_with_class(forest.with_class(kept), after, x[:, 0]), kept, read))
 
 
 def add_columns(
@@ -198,9 +227,9 @@ def add_columns(
         return start(n_columns, _has_intercept(state), state.slots.size, after, n_coded)._replace(slots=state.slots)
     if not seen.size and n_coded == state.offsets.shape[1]:
         return state
-    kept, columns = _kept(state, before, after), (state.moments.shape[1], n_columns)
+    kept, columns = _kept(unfolded(state), before, after), (state.moments.shape[1], n_columns)
     kept = expanded.resized(kept, before, after, columns, _members_kept(before, after))
-    return _with_columns(kept, after, seen, n_coded)
+    return folded(_with_columns(kept, after, seen, n_coded))
 
 
 def _has_intercept(state: LogisticState) -> bool:
@@ -314,7 +343,7 @@ def _with_columns(state: LogisticState, members: Members, seen: Array, n_coded: 
     r = K - 1
     moments = np.pad(state.moments, ((0, 0), (0, more)))
     moments[COUNT, d - intercept :] = seen
-    fresh = start(d - intercept + more, intercept, K, members)
+    fresh = _start(d - intercept + more, intercept, K, members)
     M, rooted = len(state.P), state.tallies[:, ROOT] != 0.0
     fresh.P[rooted] = np.sqrt(fresh.P[rooted])
     P = fresh.P.reshape(M, r, d + more, r, d + more)

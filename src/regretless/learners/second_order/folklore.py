@@ -107,14 +107,14 @@ class FOLKLORE(SurrogateClassifier):
         return MulticlassConstants(*shared, H=helmert(n_classes), sampling=None, pull=self._pull)
 
     def _row_kernels(self) -> RowKernels:
-        return self._by_kernels(*loops(self._n_classes))
+        return self._by_kernels(*loops(self._n_classes, self._constants.sampling))
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        kernels = panels.Kernels(loops(self._n_classes).run, run_panel)
+        kernels = panels.Kernels(loops(self._n_classes, self._constants.sampling).run, run_panel)
         self._play_panels(kernels, X, Y, weight, self._constants, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        run, forecast_block = loops(self._n_classes)
+        run, forecast_block = loops(self._n_classes, self._constants.sampling)
         none = np.zeros_like(out)
         if not self._foresee_panels(panels.Kernels(run, run_panel), X, none, self._constants, out):
             forecast_block(self.state_, X, self._constants, out)

@@ -206,14 +206,14 @@ class GAF(Sampled):
         sampling = self._constants.sampling
         if sampling is None or sampling.method == MONTE_CARLO:  # threads must not share the draws
             return None
-        return self._by_kernels(*loops(self._n_classes))
+        return self._by_kernels(*loops(self._n_classes, self._constants.sampling))
 
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
-        kernels = panels.Kernels(loops(self._n_classes).run, run_panel)
+        kernels = panels.Kernels(loops(self._n_classes, self._constants.sampling).run, run_panel)
         self._play_panels(kernels, X, Y, weight, self._own_points(), out)
 
     def _forecast(self, X: Array, out: Array) -> None:
-        run, forecast_block = loops(self._n_classes)
+        run, forecast_block = loops(self._n_classes, self._constants.sampling)
         kernels, constants = panels.Kernels(run, run_panel), self._own_points()
         if not self._foresee_panels(kernels, X, np.zeros_like(out), constants, out):
             forecast_block(self.state_, X, constants, out)

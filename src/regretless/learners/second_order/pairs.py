@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,11 +44,11 @@ class Loops(NamedTuple):
     forecast_block: Callable[..., None]
 
 
-def loops(n_classes: int) -> Loops:
-    """Those for this many classes. (A kernel that chose between them would compile both again.)"""
-    if n_classes == 2:
-        return Loops(run, forecast_block)
-    return Loops(multiclass.run, multiclass.forecast_block)
+def loops(n_classes: int, sampling: Sampling | None) -> Loops:
+    """Those for this many classes, of FOLKLORE (no sampling) or GAF. (A kernel that chose would compile all again.)"""
+    if n_classes > 2:
+        return Loops(multiclass.run, multiclass.forecast_block)
+    return Loops(run_folklore, forecast_folklore) if sampling is None else Loops(run_gaf, forecast_gaf)
 
 
 @kernel
@@ -58,49 +58,48 @@ def as_margin(c: MulticlassConstants) -> AIOLIConstants:
 
 
 @kernel
-def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: MulticlassConstants, out: Array) -> None:
-    """Play a block of two classes row by row."""
-    tally = state.tally
-    widest, scale = tally[WIDEST], tally[SCALE]
-    tally[WIDEST], tally[SCALE] = 0.0, 0.0
-    done = run_pair(state, ROOT_2 * X, Y, weight, as_margin(constants), constants.sampling, out)
-    tally[WIDEST], tally[SCALE] = max(widest, tally[WIDEST] / ROOT_2), max(scale, 0.5 * tally[SCALE])
-    run_rest(state, X[done:], Y[done:], weight[done:], constants, constants.sampling, out[done:])
-
-
-@kernel
-def run_rest(
-    state: SurrogateState,
-    X: Array,
-    Y: Array,
-    weight: Array,
-    constants: MulticlassConstants,
-    sampling: Sampling | None,
-    out: Array,
+def run_folklore(
+    state: SurrogateState, X: Array, Y: Array, weight: Array, constants: MulticlassConstants, out: Array
 ) -> None:
-    """Play the rows that `run_pair` has left."""
-    if sampling is not None and X.shape[0] > 0:  # None is known when this is compiled: FOLKLORE leaves none
-        multiclass_run(state, X, Y, weight, constants, out)
-
-
-@kernel
-def run_pair(
-    state: SurrogateState, X: Array, Y: Array, weight: Array, c: AIOLIConstants, sampling: Sampling | None, out: Array
-) -> int:
-    """Play rows of two classes, given times sqrt(2); returns how many: GAF's scalars need P, and not a root of it."""
-    if sampling is None:
-        aioli_run(state, X, Y, weight, c, out)
-        return X.shape[0]
-    if sampling.method != QUADRATURE or state.tally[ROOT] != 0.0:
-        return 0
-    done = run_gaf(state, X, Y, weight, c, sampling.mu, out)
-    if done < X.shape[0]:
-        begin_root(state.P, state.tally)
-    return done
+    """Play a block of two classes row by row."""
+    before = begin_margin(state.tally)
+    aioli_run(state, ROOT_2 * X, Y, weight, as_margin(constants), out)
+    end_margin(state.tally, before)
 
 
 @kernel
 def run_gaf(
+    state: SurrogateState, X: Array, Y: Array, weight: Array, constants: MulticlassConstants, out: Array
+) -> None:
+    """`run_folklore` for GAF; its scalars need P, and not a root of it."""
+    done, tally = 0, state.tally
+    sampling: Any = constants.sampling
+    if sampling.method == QUADRATURE and tally[ROOT] == 0.0:
+        before = begin_margin(tally)
+        done = run_margin(state, ROOT_2 * X, Y, weight, as_margin(constants), sampling.mu, out)
+        end_margin(tally, before)
+        if done < X.shape[0]:
+            begin_root(state.P, tally)
+    if done < X.shape[0]:
+        multiclass_run(state, X[done:], Y[done:], weight[done:], constants, out[done:])
+
+
+@inlined_kernel
+def begin_margin(tally: Array) -> tuple[float, float]:
+    """Set the largest norms aside, which are those of rows and not of rows times sqrt(2)."""
+    before = tally[WIDEST], tally[SCALE]
+    tally[WIDEST], tally[SCALE] = 0.0, 0.0
+    return before
+
+
+@inlined_kernel
+def end_margin(tally: Array, before: tuple[float, float]) -> None:
+    """The largest norms, of rows again."""
+    tally[WIDEST], tally[SCALE] = max(before[0], tally[WIDEST] / ROOT_2), max(before[1], 0.5 * tally[SCALE])
+
+
+@kernel
+def run_margin(
     state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIOLIConstants, mu: float, out: Array
 ) -> int:
     """`aioli.run_rows` with GAF's forecast, and its quadratic at the leader's margin after the label."""
@@ -112,7 +111,7 @@ def run_gaf(
     for t in range(X.shape[0]):
         m, square = fold_row(P, four, u, w, X, t, v)
         q = look_one(v, X, t)
-        first, second = forecast_gaf(m, q, mu)
+        first, second = forecast_margin(m, q, mu)
         out[t, 0] = first
         out[t, 1] = second
         if weight[t] == 0.0:
@@ -144,7 +143,7 @@ def run_gaf(
 
 
 @inlined_kernel
-def forecast_gaf(m: float, q: float, mu: float) -> tuple[float, float]:
+def forecast_margin(m: float, q: float, mu: float) -> tuple[float, float]:
     """The log probabilities of two classes whose margin is N(m, q/2)."""
     first, second = of_margin(m, math.sqrt(max(0.0, 0.5 * q)))
     if mu > 0.0:
@@ -153,20 +152,16 @@ def forecast_gaf(m: float, q: float, mu: float) -> tuple[float, float]:
 
 
 @kernel
-def forecast_block(state: SurrogateState, X: Array, constants: MulticlassConstants, out: Array) -> None:
+def forecast_folklore(state: SurrogateState, X: Array, constants: MulticlassConstants, out: Array) -> None:
     """The forecasts of a block of rows of two classes, all from the same state."""
-    forecast_pair(state, X, constants, constants.sampling, out)
+    aioli_forecast(state, ROOT_2 * X, as_margin(constants), out)
 
 
 @kernel
-def forecast_pair(
-    state: SurrogateState, X: Array, constants: MulticlassConstants, sampling: Sampling | None, out: Array
-) -> None:
-    """`forecast_block`, with what is known about the sampling when it is compiled."""
-    if sampling is None:
-        aioli_forecast(state, ROOT_2 * X, as_margin(constants), out)
-        return
+def forecast_gaf(state: SurrogateState, X: Array, constants: MulticlassConstants, out: Array) -> None:
+    """`forecast_folklore` for GAF."""
     P, w, tally = state
+    sampling: Any = constants.sampling
     if sampling.method != QUADRATURE or tally[ROOT] != 0.0:
         multiclass_forecast(state, X, constants, out)
         return
@@ -174,4 +169,4 @@ def forecast_pair(
     v = np.empty(w.size)
     for t in range(X.shape[0]):
         m, _ = product_one(P, w, X, t, v)
-        out[t, 0], out[t, 1] = forecast_gaf(m, look_one(v, X, t), sampling.mu)
+        out[t, 0], out[t, 1] = forecast_margin(m, look_one(v, X, t), sampling.mu)
