@@ -1,7 +1,8 @@
-"""What the package uses of scikit-learn, imported without scipy.stats.
+"""What the package uses of scikit-learn, imported without scipy.stats and pandas.
 
-`sklearn.utils` imports scipy.stats for a function that no learner needs: a third of the time of a first forecast. So a
-stand-in is in its place meanwhile. Afterwards the first use of `scipy.stats`, here or in scikit-learn, imports it.
+`sklearn.utils` imports scipy.stats for a function that no learner needs, and pandas for none: half of the time of a
+first forecast. So stand-ins are in their place meanwhile. Afterwards the first use of `scipy.stats`, here or in
+scikit-learn, imports it, and so does that of `pandas`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def put_off(name: str) -> Iterator[None]:
         stand_in.step_aside()
 
 
-with put_off("scipy.stats"):
+with put_off("scipy.stats"), put_off("pandas"):
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier, is_regressor
     from sklearn.exceptions import ConvergenceWarning, NotFittedError
     from sklearn.utils import RegressorTags, check_consistent_length, column_or_1d
