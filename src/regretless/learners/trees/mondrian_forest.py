@@ -23,6 +23,8 @@ from regretless.theory import bounds
 
 MEMORY = 2**30  # bytes of the forest, if max_nodes is None
 MOST_NODES = 2**53  # of all trees: the table has their numbers as floats
+LARGE = 2**22  # bytes of a table that is made with memory to grow into, of up to AHEAD times its size
+AHEAD = 16
 FIRST_NODES = 4  # per tree, for which a new forest has room
 LEAST_DIRICHLET = 1e-9  # forecasts are far from 0: see SURE in mondrian_tree.py
 
@@ -226,10 +228,26 @@ def start(n_trees: int, max_nodes: int, n_features: int, n_classes: int) -> Fore
 
 
 def with_room(nodes: Array, n_trees: int, max_nodes: int) -> Array:
-    """The table with twice the room, as far as the trees may grow. (Where it is made depends on the rows only.)"""
-    grown = np.zeros((min(2 * len(nodes), n_trees * max_nodes), nodes.shape[1]))
-    grown[: len(nodes)] = nodes
-    return grown
+    """The table with twice the room, as far as the trees may grow. (Where it is made depends on the rows only.)
+
+    A large table is the beginning of one that is larger still, so that it is seldom copied: the system provides memory
+    only where it is written, and new memory takes more time than all of the arithmetic on wide rows.
+    """
+    most, wide = n_trees * max_nodes, nodes.shape[1]
+    rows, behind = min(2 * len(nodes), most), nodes.base
+    if not isinstance(behind, np.ndarray) or len(behind) < rows or not continues(nodes, behind):
+        ahead = rows
+        if 8 * rows * wide >= LARGE:
+            ahead = max(rows, min(AHEAD * rows, most, MEMORY // (8 * wide)))
+        behind = np.zeros((ahead, wide))
+        behind[: len(nodes)] = nodes
+    return behind[:rows]
+
+
+def continues(nodes: Array, behind: Array) -> bool:
+    """Whether the memory behind the table has empty rows after it. Rows are used in order, so the next one shows it."""
+    same = behind.flags.c_contiguous and behind.shape[1:] == nodes.shape[1:] and behind.ctypes.data == nodes.ctypes.data
+    return bool(same and len(behind) > len(nodes) and not behind[len(nodes)].any())
 
 
 def check(forest: Forest, max_nodes: int, n_features: int) -> None:
