@@ -32,7 +32,7 @@ LOG_STEP = math.log(STEP)
 LEAST_LOG = -100.0  # of g, without logarithms: a row then changes probabilities by less than a factor STEP
 
 
-@kernel
+@inlined_kernel
 def keep_in_range(nodes: Array, v: int, at: int) -> None:
     """Leave out one factor more, or one less, where the smaller probability requires it."""
     out = nodes[v, at + LEFT_OUT]

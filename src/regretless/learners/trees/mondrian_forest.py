@@ -320,18 +320,22 @@ def learn(
     tree.measure(nodes, x, K, ends, scale)
     label = tree.sure_label(y)
     for root in range(sizes.size):
-        path, seed, new = tree.path_in(scratch, root), constants.seed + root, (0, 0, 1.0)
-        full = sizes[root] + 2.0 > constants.max_nodes
+        path, seed, full = tree.path_in(scratch, root), constants.seed + root, sizes[root] + 2.0 > constants.max_nodes
+        copy, leaf, change = 0, 0, 1.0
         at, time, rate = tree.find_split(nodes, path, K, label, full, ends, scale, seed, row)
         in_logs = tree.likelihoods(nodes, path, y, label, weight, constants.s, own)
         if at < path.size:
             v = path[at]
-            new = tree.split(nodes, v, used, tree.draw_cut(nodes, v, K, ends, scale, rate, seed, row), time)
-            nodes[new[1], COUNTS + K :] = ends
+            cut = tree.draw_cut(nodes, v, K, ends, scale, rate, seed, row)
+            copy, leaf, change = tree.split(nodes, v, used, cut, time)
+            nodes[leaf, COUNTS + K :] = ends
             tree.extend(nodes[v, COUNTS + K :], ends)
             sizes[root] += 2.0
             used += 2
-        losses[root] -= tree.learn_path(nodes, path, y, label, weight, own, in_logs, at, new)
+        losses[root] -= tree.learn_mixtures(nodes, path, own, in_logs, at, copy, change)
+        if at < path.size:
+            tree.end_path(scratch, root, at, leaf)
+        tree.count(nodes, tree.path_in(scratch, root), y, label, weight, own, in_logs)
     for i in range(2):
         played[i] += weight * log_loss(scratch.said[i], y)
     loss = weight * log_loss(p, y)

@@ -79,8 +79,8 @@ class Scratch(NamedTuple):
 
 @kernel
 def scratch_for(nodes: Array, M: int, d: int, K: int) -> Scratch:
-    """Buffers for any paths in the table, which has M trees."""
-    size = nodes.shape[0]
+    """Buffers for any paths in the table, which has M trees, and one more node in each."""
+    size = nodes.shape[0] + M
     return Scratch(
         np.empty(size, np.int64),
         np.empty(M, np.int64),
@@ -110,7 +110,7 @@ def descend(nodes: Array, sizes: Array, x: Array, scratch: Scratch) -> None:
     for root in range(n):
         first[root], depth[root], active[root] = begin, 1, root
         paths[begin] = root
-        begin += (int(sizes[root]) + 1) // 2  # a tree has no longer path
+        begin += (int(sizes[root]) + 1) // 2 + 1  # a tree has no longer path, and a split may add a node
     while n > 0:
         i = 0
         while i < n:
@@ -131,6 +131,13 @@ def path_in(scratch: Scratch, root: int) -> NDArray[np.int64]:
     """The path in one tree."""
     begin = scratch.first[root]
     return scratch.paths[begin : begin + scratch.depth[root]]
+
+
+@inlined_kernel
+def end_path(scratch: Scratch, root: int, at: int, leaf: int) -> None:
+    """Let the path in one tree end with the leaf after its entry `at`."""
+    scratch.paths[scratch.first[root] + at + 1] = leaf
+    scratch.depth[root] = at + 2
 
 
 @kernel
@@ -202,27 +209,27 @@ def find_split(
     """Where on the path the row splits, at which time, and its reach there; at its end: nowhere.
 
     In the time between a node's beginning and its split, a split above its rows comes at a rate equal to the reach. A
-    node whose rows all have the label of this row is not split. The boxes of the nodes above the split get the row.
+    node whose rows all have the label of this row is not split, and no node of a full tree. The boxes of the nodes
+    above the split get the row.
     """
     first, last = COUNTS + K, path.size - 1
-    wait = -math.log1p(-uniform(seed, DRAWS * row))
-    for i in range(path.size):
+    wait = -math.log(1.0 - uniform(seed, DRAWS * row))  # the difference is exact, and log is faster than log1p
+    i, rate, time = 0, 0.0, 0.0
+    while i <= last:
         v = path[i]
         if full or (label >= 0 and nodes[v, COUNTS + label] == nodes[v, TOTAL]):
-            extend(nodes[v, first:], ends)
-            continue
-        rate, plain = reach(nodes[v, first:], ends, scale)
-        if rate >= LEAST_REACH:
-            began = nodes[v, TIME]
-            if i == last:
-                return i, began + wait / rate, rate
-            time = (nodes[path[i + 1], TIME] - began) * rate
-            if wait < time:
-                return i, began + wait / rate, rate
-            wait -= time
+            plain = 1.0
+        else:
+            rate, plain = reach(nodes[v, first:], ends, scale)
+            if rate >= LEAST_REACH:
+                time = nodes[v, TIME] + wait / rate
+                if i == last or time < nodes[path[i + 1], TIME]:
+                    break
+                wait = max(wait - (nodes[path[i + 1], TIME] - nodes[v, TIME]) * rate, 0.0)
         if plain > 0.0:
             extend(nodes[v, first:], ends)
-    return path.size, 0.0, 0.0
+        i += 1
+    return i, time, rate
 
 
 @kernel
@@ -290,6 +297,7 @@ def split(nodes: Array, v: int, used: int, cut: tuple[int, float, bool], time: f
     copy, leaf = (used, used + 1) if right else (used + 1, used)
     nodes[copy] = nodes[v]
     nodes[copy, TIME] = nodes[leaf, TIME] = time
+    nodes[leaf, PRODUCT] = 1.0
     if nodes[v, LEFT] == 0.0:
         halve(nodes, v, CAUTIOUS)
         halve(nodes, v, BOLD)
@@ -301,71 +309,53 @@ def split(nodes: Array, v: int, used: int, cut: tuple[int, float, bool], time: f
     return copy, leaf, begin_boldly(nodes, v, BOLD)
 
 
-@inlined_kernel
-def count(nodes: Array, v: int, y: Array, label: int, weight: float) -> None:
-    """Add a row to the class weights of a node."""
-    nodes[v, TOTAL] += weight
-    if label >= 0:
-        nodes[v, COUNTS + label] += weight
-    else:
-        for k in range(y.size):
-            nodes[v, COUNTS + k] += weight * y[k]
-
-
-@inlined_kernel
-def lose(nodes: Array, v: int, g: float, in_logs: bool) -> None:
-    """Add the loss of a node's forecast. Products need fewer logarithms than sums of them."""
-    if in_logs:
-        nodes[v, LOSS] -= g
-        return
-    nodes[v, PRODUCT] *= g
-    if nodes[v, PRODUCT] < LEAST_PRODUCT:
-        nodes[v, LOSS] -= math.log(nodes[v, PRODUCT])
-        nodes[v, PRODUCT] = 1.0
-
-
 @kernel
-def learn_path(
-    nodes: Array,
-    path: NDArray[np.int64],
-    y: Array,
-    label: int,
-    weight: float,
-    own: Array,
-    in_logs: bool,
-    at: int,
-    new: tuple[int, int, float],
+def learn_mixtures(
+    nodes: Array, path: NDArray[np.int64], own: Array, in_logs: bool, at: int, copy: int, change: float
 ) -> float:
-    """Learn a row in the nodes of its path, but for their boxes, from the leaf up; returns ln G of the cautious tree.
+    """Learn a row in the two mixtures, from the leaf up; returns ln G of the cautious tree.
 
-    If the row splits the node at `at`, `new` are the nodes below that and the change of the bold mixture; those further
-    below do not learn the row.
+    If the row splits the node at `at`, its copy and the nodes below do not learn it: what the cautious mixture says of
+    it there is g of the new leaf, and takes the place of the copy's.
     """
-    last, lowest = path.size - 1, at
+    last, lowest = path.size - 1, path.size - 2
     G = bold = own[last]
-    if at == path.size:
-        lowest = last - 1
-        lose(nodes, path[last], G, in_logs)
-        count(nodes, path[last], y, label, weight)
-    else:
-        copy, leaf, _ = new
+    if at <= last:
         for i in range(last - 1, at, -1):
             G = factor(nodes, path[i], CAUTIOUS, own[i], G, in_logs)
         if at < last:
             G = factor(nodes, copy, CAUTIOUS, own[at], G, in_logs)
-        nodes[leaf, PRODUCT] = 1.0
-        lose(nodes, leaf, G, in_logs)
-        count(nodes, leaf, y, label, weight)
-        bold = 0.0 if in_logs else 1.0
+        own[at + 1] = G
+        G = learn_factor(nodes, path[at], CAUTIOUS, own[at], G, in_logs)
+        bold = learn_factor(nodes, path[at], BOLD, own[at], 0.0 if in_logs else 1.0, in_logs)
+        bold = bold + math.log(change) if in_logs else bold * change
+        lowest = at - 1
     for i in range(lowest, -1, -1):
-        v = path[i]
-        G = learn_factor(nodes, v, CAUTIOUS, own[i], G, in_logs)
-        bold = learn_factor(nodes, v, BOLD, own[i], bold, in_logs)
-        if i == at:
-            bold = bold + math.log(new[2]) if in_logs else bold * new[2]
-        lose(nodes, v, own[i], in_logs)
-        count(nodes, v, y, label, weight)
+        G = learn_factor(nodes, path[i], CAUTIOUS, own[i], G, in_logs)
+        bold = learn_factor(nodes, path[i], BOLD, own[i], bold, in_logs)
     return G if in_logs else math.log(G)
+
+
+@kernel
+def count(
+    nodes: Array, path: NDArray[np.int64], y: Array, label: int, weight: float, own: Array, in_logs: bool
+) -> None:
+    """Add a row to the losses and to the class weights of the nodes of its path."""
+    for i in range(path.size):
+        v = path[i]
+        if in_logs:
+            nodes[v, LOSS] -= own[i]
+        else:
+            nodes[v, PRODUCT] *= own[i]
+            if nodes[v, PRODUCT] < LEAST_PRODUCT:
+                nodes[v, LOSS] -= math.log(nodes[v, PRODUCT])
+                nodes[v, PRODUCT] = 1.0
+        nodes[v, TOTAL] += weight
+        if label >= 0:
+            nodes[v, COUNTS + label] += weight
+        else:
+            for k in range(y.size):
+                nodes[v, COUNTS + k] += weight * y[k]
 
 
 @kernel
