@@ -36,7 +36,8 @@ from regretless import (
 from regretless.core import archive, packed, persist
 from regretless.learners.first_order.base_functions import Stumps
 from regretless.learners.second_order.rounding import ROOT
-from regretless.learners.trees.mondrian_tree import COUNTS, FEATURE, LEFT, ODDS, RIGHT, THRESHOLD, TIME
+from regretless.learners.trees.mixtures import GO, LEFT_OUT, STOP
+from regretless.learners.trees.mondrian_tree import BOLD, CAUTIOUS, COUNTS, FEATURE, LEFT, PRODUCT, THRESHOLD, TIME
 from regretless.learners.trees.mondrian_tree import LOSS as NODE_LOSS
 
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], Any]
@@ -85,8 +86,8 @@ def in_a_circle(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """The nodes of the first tree are no longer below its root, but below each other."""
     nodes = arrays["state.nodes"]
     first = int(nodes[0, LEFT])
-    nodes[first, [LEFT, RIGHT]] = nodes[0, [LEFT, RIGHT]]
-    nodes[0, [LEFT, RIGHT]] = 0.0
+    nodes[first, LEFT] = nodes[0, LEFT]
+    nodes[0, LEFT] = 0.0
 
 
 IMPOSSIBLE: dict[str, tuple[Any, Change, str]] = {
@@ -133,16 +134,25 @@ IMPOSSIBLE: dict[str, tuple[Any, Change, str]] = {
         "action",
     ),
     "a child of no tree": (FOREST, set_entry("state.nodes", (0, LEFT), 40.0), "children"),
-    "a child twice": (FOREST, set_entry("state.nodes", (0, [LEFT, RIGHT]), 2.0), "children"),
+    "a child twice": (FOREST, set_entry("state.nodes", (0, LEFT), 3.0), "children"),
     "a tree in a circle": (FOREST, in_a_circle, "children|does not have"),
-    "half a split": (FOREST, set_entry("state.nodes", (0, LEFT), 0.0), "one child"),
+    "children of a leaf": (FOREST, set_entry("state.nodes", (0, LEFT), 0.0), "children"),
     "a feature of no column": (FOREST, set_entry("state.nodes", (0, FEATURE), 2.0), "features"),
     "a threshold beside the rows": (FOREST, set_entry("state.nodes", (0, THRESHOLD), 9.0), "thresholds"),
     "a node before its parent": (FOREST, set_entry("state.nodes", (slice(2, 4), TIME), -1.0), "times"),
     "a box without its rows": (FOREST, set_entry("state.nodes", (0, -1), 9.0), "boxes"),
     "a box inside out": (FOREST, set_entry("state.nodes", (2, -1), -9.0), "boxes"),
     "class weights without rows": (FOREST, set_entry("state.nodes", (0, COUNTS), 9.0), "totals"),
-    "odds of another probability": (FOREST, set_entry("state.nodes", (0, ODDS), 3.0), "log-odds"),
+    "a probability above 1": (FOREST, set_entry("state.nodes", (0, CAUTIOUS + STOP), 3.0), "probabilities"),
+    "a probability of 0": (FOREST, set_entry("state.nodes", (0, BOLD + GO), 0.0), "probabilities"),
+    "probabilities of more than 1": (FOREST, set_entry("state.nodes", (0, CAUTIOUS + STOP), 1.0), "sum to 1"),
+    "half a factor left out": (FOREST, set_entry("state.nodes", (0, BOLD + LEFT_OUT), 0.5), "factors left out"),
+    "a factor left out of nothing": (
+        FOREST,
+        set_entry("state.nodes", (0, CAUTIOUS + LEFT_OUT), 1.0),
+        "left out of large",
+    ),
+    "a product above 1": (FOREST, set_entry("state.nodes", (0, PRODUCT), 2.0), "products"),
     "a loss that overflows": (FOREST, set_entry("state.nodes", (0, NODE_LOSS), 1e300), "losses"),
     "nodes beyond the trees": (FOREST, set_entry("state.nodes", (-1, 0), 1.0), "beyond its trees"),
     "an even number of nodes": (FOREST, set_entry("state.sizes", 0, 2.0), "sizes"),

@@ -11,7 +11,8 @@ import pytest
 
 import reference
 from regretless import MondrianForest, NoBound
-from regretless.learners.trees.mondrian_forest import MEMORY, width
+from regretless.learners.trees import mondrian_forest
+from regretless.learners.trees.mondrian_forest import MEMORY, width, with_room
 from regretless.theory.bounds import mondrian_constants, mondrian_pruning
 
 
@@ -53,6 +54,26 @@ def test_forecasts_are_the_sum_over_all_prunings(kind: str) -> None:
     np.testing.assert_allclose(said, expected, rtol=1e-9, atol=0.0)
     assert learner.n_nodes_.tolist() == [tree.size() for tree in slow.trees]
     assert learner.n_nodes_.min() > 5
+
+
+@pytest.mark.parametrize("heaviest", [3.0, 200.0])
+@pytest.mark.parametrize("soft", [False, True])
+def test_weights_are_powers_of_the_probabilities(heaviest: float, soft: bool) -> None:
+    """Also such that the powers are learned as logarithms."""
+    X, y = rows(16, 2, 3, 4)
+    rng = np.random.default_rng(0)
+    Y = 0.7 * np.eye(3)[y] + 0.1 if soft else np.eye(3)[y]
+    weight = rng.uniform(0.1, heaviest, size=16)
+    learner = MondrianForest(n_estimators=2, random_state=1)
+    slow = reference.ReferenceMondrianForest(2, None, None, 1, 3)
+    for x, label, each in zip(X, Y, weight, strict=True):
+        learner.partial_fit(x[None], label[None], classes=range(3), sample_weight=[each])
+        slow.learn(x, label, each)
+        np.testing.assert_allclose(learner.predict_proba(X[:4]), [slow.forecast(x) for x in X[:4]], rtol=1e-9, atol=0.0)
+    best = [loss for loss, _ in slow.best_prunings()]
+    assert learner.regret_certificate() == pytest.approx(learner.total_loss_ - np.mean(best), rel=1e-9)
+    assert learner.n_nodes_.tolist() == [tree.size() for tree in slow.trees]
+    learner._check_state()
 
 
 @pytest.mark.parametrize("game", GAMES, ids=str)
@@ -126,6 +147,24 @@ def test_a_full_tree_keeps_learning() -> None:
     assert learner.state_.nodes.nbytes == 3 * 20 * 8 * width(3, 3)
     assert not np.allclose(before, learner.predict_proba(X[:5]), atol=1e-3)
     assert learner.regret_certificate() <= learner.regret_bound()
+
+
+def test_a_large_table_grows_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And is copied where the memory behind it is in use, or at its end."""
+    monkeypatch.setattr(mondrian_forest, "LARGE", 0)
+    monkeypatch.setattr(mondrian_forest, "AHEAD", 4)
+    first = with_room(np.ones((10, 5)), 2, 500)
+    grown = with_room(first, 2, 500)
+    grown[20:40] = 2.0
+    largest = with_room(grown, 2, 500)
+    assert [len(first), len(grown), len(largest)] == [20, 40, 80]
+    assert np.shares_memory(first, grown) and np.shares_memory(grown, largest)
+    assert np.array_equal(largest, np.repeat([[1.0], [0.0], [2.0], [0.0]], [10, 10, 20, 40], axis=0) * np.ones(5))
+    for table in (first, largest):
+        copied = with_room(table, 2, 500)
+        assert not np.shares_memory(copied, table)
+        assert np.array_equal(copied[: len(table)], table) and not copied[len(table) :].any()
+    assert len(with_room(np.ones((900, 5)), 2, 500)) == 1000
 
 
 @pytest.mark.parametrize(("d", "K"), [(16, 26), (2000, 200), (784, 10)])

@@ -92,7 +92,8 @@ class Node:
     def mixed_loss(self, x: Array, y: Array, c: float, s: float) -> float:
         """-ln of the mean of e^-loss: for a sure label and weight 1, the loss of the mixture."""
         weight, said = self.posterior(x, len(y), s)
-        return -math.log(float(weight @ np.exp(c * np.log(said) @ y)))
+        gain = c * np.log(said) @ y
+        return -float(gain.max()) - math.log(float(weight @ np.exp(gain - gain.max())))
 
     def size(self) -> int:
         return 1 + (sum(child.size() for child in self.children) if self.children else 0)

@@ -22,7 +22,7 @@ from regretless.core.types import Array
 from regretless.learners.logistic.scaling import COUNT, MEAN
 from regretless.learners.trees import mondrian_forest
 from regretless.learners.trees.mondrian_forest import Forest, ForestConstants, has_room
-from regretless.learners.trees.mondrian_tree import COUNTS, box, scratch_for
+from regretless.learners.trees.mondrian_tree import COUNTS, scratch_for
 
 if TYPE_CHECKING:
     from regretless.learners.logistic.state import LogisticState
@@ -59,8 +59,7 @@ def meet(forest: Forest, known: Array, X: Array, t: int, K: int) -> None:
             continue
         if known[COUNT, j] == 0.0 and forest.tally[ROWS] > 0.0:
             for v in range(used):
-                low, high = box(forest.nodes, v, K, d)
-                low[j] = high[j] = x
+                forest.nodes[v, COUNTS + K + j], forest.nodes[v, COUNTS + K + d + j] = -x, x
         known[COUNT, j] += 1.0
         known[MEAN, j] += (x - known[MEAN, j]) / known[COUNT, j]
 

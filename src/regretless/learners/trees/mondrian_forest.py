@@ -9,7 +9,7 @@ import numpy as np
 
 from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
-from regretless.core.jit import kernel
+from regretless.core.jit import kernel, merged_kernel
 from regretless.core.learner import OnlineClassifier
 from regretless.core.links import sigmoid
 from regretless.core.scikit_learn import check_is_fitted
@@ -23,6 +23,8 @@ from regretless.theory import bounds
 
 MEMORY = 2**30  # bytes of the forest, if max_nodes is None
 MOST_NODES = 2**53  # of all trees: the table has their numbers as floats
+LARGE = 2**20  # bytes of a table that is made with memory to grow into, of up to AHEAD times its size
+AHEAD = 64
 FIRST_NODES = 4  # per tree, for which a new forest has room
 LEAST_DIRICHLET = 1e-9  # forecasts are far from 0: see SURE in mondrian_tree.py
 
@@ -226,10 +228,26 @@ def start(n_trees: int, max_nodes: int, n_features: int, n_classes: int) -> Fore
 
 
 def with_room(nodes: Array, n_trees: int, max_nodes: int) -> Array:
-    """The table with twice the room, as far as the trees may grow. (Where it is made depends on the rows only.)"""
-    grown = np.zeros((min(2 * len(nodes), n_trees * max_nodes), nodes.shape[1]))
-    grown[: len(nodes)] = nodes
-    return grown
+    """The table with twice the room, as far as the trees may grow. (Where it is made depends on the rows only.)
+
+    A large table is the beginning of one that is larger still, so that it is seldom copied: the system provides memory
+    only where it is written, and new memory takes more time than all of the arithmetic on wide rows.
+    """
+    most, wide = n_trees * max_nodes, nodes.shape[1]
+    rows, behind = min(2 * len(nodes), most), nodes.base
+    if not isinstance(behind, np.ndarray) or len(behind) < rows or not continues(nodes, behind):
+        ahead = rows
+        if 8 * rows * wide >= LARGE:
+            ahead = max(rows, min(AHEAD * rows, most, MEMORY // (8 * wide)))
+        behind = np.zeros((ahead, wide))
+        behind[: len(nodes)] = nodes
+    return behind[:rows]
+
+
+def continues(nodes: Array, behind: Array) -> bool:
+    """Whether the memory behind the table has empty rows after it. Rows are used in order, so the next one shows it."""
+    same = behind.flags.c_contiguous and behind.shape[1:] == nodes.shape[1:] and behind.ctypes.data == nodes.ctypes.data
+    return bool(same and len(behind) > len(nodes) and not behind[len(nodes)].any())
 
 
 def check(forest: Forest, max_nodes: int, n_features: int) -> None:
@@ -263,7 +281,7 @@ def width(n_features: int, n_classes: int) -> int:
     return COUNTS + n_classes + 2 * n_features
 
 
-@kernel
+@merged_kernel
 def forecast(forest: Forest, x: Array, constants: ForestConstants, scratch: Scratch, p: Array) -> None:
     """The probabilities of a row: the mixture of the cautious and the bold forest, which are `scratch.said`."""
     M, said = forest.sizes.size, scratch.said
@@ -281,45 +299,43 @@ def forecast(forest: Forest, x: Array, constants: ForestConstants, scratch: Scra
         p[k] = cautious * said[0, k] + (1.0 - cautious) * said[1, k]
 
 
-@kernel
+@merged_kernel
 def has_room(forest: Forest, constants: ForestConstants) -> bool:
     """Whether every tree can be split once more, or is at its largest size."""
     M, room = forest.sizes.size, forest.nodes.shape[0]
     return room >= np.sum(forest.sizes) + 2 * M or room == M * constants.max_nodes
 
 
-@kernel
+@merged_kernel
 def learn(
     forest: Forest, x: Array, y: Array, weight: float, p: Array, constants: ForestConstants, scratch: Scratch
 ) -> None:
     """Learn a row after its `forecast` p, with the same scratch. The forest has room."""
     nodes, sizes, losses, played, tally = forest
-    K, row = y.size, tally[ROWS]
+    K, row, own, ends, scale = y.size, tally[ROWS], scratch.own, scratch.ends, scratch.scale
     used = int(np.sum(sizes))
     if row == 0.0:
         for root in range(sizes.size):
-            tree.begin_box(nodes, root, x, K)
-    tree.measure(nodes, x, K, scratch.scale)
+            tree.begin(nodes, root, x, K)
+    tree.measure(nodes, x, K, ends, scale)
     label = tree.sure_label(y)
     for root in range(sizes.size):
-        path = tree.path_in(scratch, root)
-        at, time, rate, seed = path.size, 0.0, 0.0, constants.seed + root
-        if sizes[root] + 2.0 <= constants.max_nodes:
-            at, time, rate = tree.find_split(nodes, path, x, K, label, scratch.scale, seed, row)
-        for i in range(path.size):
-            scratch.own[i] = weight * tree.log_likelihood(nodes, path[i], y, label, constants.s)
-        gain, new_leaf = tree.weigh(nodes, path, at, scratch)
-        tree.weigh_boldly(nodes, path, at, scratch)
-        losses[root] -= gain
+        path, seed, full = tree.path_in(scratch, root), constants.seed + root, sizes[root] + 2.0 > constants.max_nodes
+        copy, leaf, change = 0, 0, 1.0
+        at, time, rate = tree.find_split(nodes, path, K, label, full, ends, scale, seed, row)
+        in_logs = tree.likelihoods(nodes, path, y, label, weight, constants.s, own)
         if at < path.size:
             v = path[at]
-            leaf = tree.split(nodes, v, used, tree.draw_cut(nodes, v, x, K, scratch.scale, rate, seed, row), time)
-            tree.begin_box(nodes, leaf, x, K)
-            tree.count(nodes, leaf, x, y, label, weight)
-            nodes[leaf, tree.LOSS] = -new_leaf
+            cut = tree.draw_cut(nodes, v, K, ends, scale, rate, seed, row)
+            copy, leaf, change = tree.split(nodes, v, used, cut, time)
+            nodes[leaf, COUNTS + K :] = ends
+            tree.extend(nodes[v, COUNTS + K :], ends)
             sizes[root] += 2.0
             used += 2
-        tree.settle(nodes, path, x, y, label, weight, at, scratch)
+        losses[root] -= tree.learn_mixtures(nodes, path, own, in_logs, at, copy, change)
+        if at < path.size:
+            tree.end_path(scratch, root, at, leaf)
+        tree.count(nodes, tree.path_in(scratch, root), y, label, weight, own, in_logs)
     for i in range(2):
         played[i] += weight * log_loss(scratch.said[i], y)
     loss = weight * log_loss(p, y)

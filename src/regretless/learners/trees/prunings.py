@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from regretless.core import state_checks
 from regretless.core.jit import kernel
 from regretless.core.types import Array
+from regretless.learners.trees.mixtures import LOG_STEP, MIXTURE, STEP
 from regretless.learners.trees.mondrian_tree import (
-    BOLD,
+    CAUTIOUS,
     COUNTS,
     FEATURE,
+    LEAST_PRODUCT,
     LEFT,
     LOSS,
-    ODDS,
+    PRODUCT,
     RAISED,
-    RIGHT,
     THRESHOLD,
     TIME,
     TOTAL,
@@ -39,7 +41,7 @@ def in_order(nodes: Array, root: int, size: int, order: Array) -> int:
             if found + 2 > size:
                 return size + 1
             order[found] = nodes[v, LEFT]
-            order[found + 1] = nodes[v, RIGHT]
+            order[found + 1] = nodes[v, LEFT] + 1.0
             found += 2
         i += 1
     return found
@@ -52,9 +54,10 @@ def best_pruning(nodes: Array, root: int, size: int) -> tuple[float, int]:
     n = in_order(nodes, root, size, order)
     for i in range(n - 1, -1, -1):
         v = int(order[i])
-        loss[v], leaves[v] = nodes[v, LOSS], 1
+        loss[v], leaves[v] = nodes[v, LOSS] - (math.log(nodes[v, PRODUCT]) if nodes[v, PRODUCT] > 0.0 else 0.0), 1
         if nodes[v, LEFT] != 0.0:
-            left, right = int(nodes[v, LEFT]), int(nodes[v, RIGHT])
+            left = int(nodes[v, LEFT])
+            right = left + 1
             finer = loss[left] + loss[right]
             if finer < loss[v] * (1.0 - 1e-12):
                 loss[v], leaves[v] = finer, leaves[left] + leaves[right]
@@ -68,33 +71,43 @@ def check_trees(nodes: Array, sizes: Array, n_features: int, rows: float) -> Non
     table = nodes[:used]
     check_links(table, sizes, n_features)
     state_checks.whole("nodes, splits above a node", table[:, RAISED], rows)
-    state_checks.sums("nodes, log-odds", table[:, [ODDS, ODDS + BOLD]])
     state_checks.within("nodes, losses", table[:, LOSS], -state_checks.ROUNDING * rows, state_checks.LARGEST)
+    products = table[table[:, TOTAL] > 0.0, PRODUCT]
+    state_checks.within("nodes, products", products, LEAST_PRODUCT, 1.0 + state_checks.ROUNDING)
     state_checks.within("nodes, times", table[:, TIME], 0.0, LATEST)
     state_checks.require(not table[:M, TIME].any(), "nodes: a root does not begin at time 0")
     inner: NDArray[np.intp] = np.flatnonzero(table[:, LEFT])
-    leaves = np.delete(table[:, [FEATURE, THRESHOLD, RAISED, *range(ODDS, TOTAL)]], inner, axis=0)
+    leaves = np.delete(table[:, [FEATURE, THRESHOLD, RAISED, *range(CAUTIOUS, TOTAL)]], inner, axis=0)
     state_checks.require(not leaves.any(), "nodes: a leaf is split")
-    odds, stop, passed = table[inner, ODDS:TOTAL].reshape(-1, BOLD).T
-    state_checks.require(
-        np.all(np.abs(stop - expit(odds)) <= state_checks.ROUNDING)
-        and np.all(np.abs(passed - np.logaddexp(0.0, odds)) <= state_checks.ROUNDING * (1.0 + np.abs(odds))),
-        "nodes: probabilities are not the log-odds'",
-    )
+    check_mixtures(table[inner, CAUTIOUS:TOTAL].reshape(-1, MIXTURE))
     for begin in range(0, used, AT_ONCE):
         check_contents(table[begin : begin + AT_ONCE], n_features)
     for begin in range(0, inner.size, AT_ONCE):
         check_splits(table, inner[begin : begin + AT_ONCE], n_features)
 
 
+def check_mixtures(found: Array) -> None:
+    """Two probabilities that sum to 1, the smaller one with as many factors left out as it needs."""
+    stop, go, out = found.T
+    smaller = np.minimum(stop, go)
+    state_checks.within("nodes, probabilities", found[:, :2], STEP * STEP, 1.0 + state_checks.ROUNDING)
+    state_checks.require(
+        np.all(np.abs(stop + go - 1.0) <= state_checks.ROUNDING), "nodes: probabilities do not sum to 1"
+    )
+    state_checks.whole("nodes, factors left out of probabilities", np.abs(out), state_checks.LARGEST_COUNT / -LOG_STEP)
+    state_checks.require(
+        np.all((out == 0.0) | ((smaller <= STEP * (1.0 + state_checks.ROUNDING)) & ((out > 0.0) == (stop < go)))),
+        "nodes: factors are left out of large probabilities",
+    )
+
+
 def check_links(table: Array, sizes: Array, n_features: int) -> None:
     """Every node but the roots is the child of one other, and every tree has as many nodes as it says."""
     M, used = sizes.size, len(table)
-    state_checks.whole("nodes, children", table[:, [LEFT, RIGHT]], used - 1)
+    state_checks.whole("nodes, children", table[:, LEFT], max(used - 2, 0))
     state_checks.whole("nodes, features", table[:, FEATURE], n_features - 1)
-    left, right = table[:, LEFT], table[:, RIGHT]
-    state_checks.require(np.all((left == 0.0) == (right == 0.0)), "nodes: a node has one child")
-    children = np.concatenate([left[left != 0.0], right[right != 0.0]])
+    left = table[table[:, LEFT] != 0.0, LEFT]
+    children = np.concatenate([left, left + 1.0])
     state_checks.require(
         np.array_equal(np.sort(children), np.arange(M, used)), "nodes: children are not those of trees"
     )
@@ -112,7 +125,7 @@ def check_contents(some: Array, n_features: int) -> None:
     state_checks.require(
         np.all(np.abs(counts.sum(axis=1) - total) <= state_checks.ROUNDING * total), "nodes: totals are not sums"
     )
-    low, high = some[:, boxes : boxes + n_features], some[:, boxes + n_features :]
+    low, high = -some[:, boxes : boxes + n_features], some[:, boxes + n_features :]
     state_checks.within("nodes, boxes", some[:, boxes:], -state_checks.LARGEST_SQUARED, state_checks.LARGEST_SQUARED)
     state_checks.require(np.all(low <= high), "nodes have boxes that are not in order")
 
@@ -121,7 +134,8 @@ def check_splits(table: Array, inner: NDArray[np.intp], n_features: int) -> None
     """What an inner node has in common with its children: it has their rows, and its threshold lies between them."""
     boxes = table.shape[1] - 2 * n_features
     parent = table[inner]
-    left, right = (table[parent[:, side].astype(np.intp)] for side in (LEFT, RIGHT))
+    first = parent[:, LEFT].astype(np.intp)
+    left, right = table[first], table[first + 1]
     counts = slice(TOTAL, boxes)
     state_checks.require(
         np.all((left[:, TIME] == right[:, TIME]) & (left[:, TIME] >= parent[:, TIME])), "nodes: times are not in order"
@@ -130,14 +144,12 @@ def check_splits(table: Array, inner: NDArray[np.intp], n_features: int) -> None
     state_checks.require(
         np.all(off <= state_checks.ROUNDING * parent[:, [TOTAL]]), "nodes: children do not have the rows of the node"
     )
-    low, high = slice(boxes, boxes + n_features), slice(boxes + n_features, None)
     state_checks.require(
-        np.array_equal(parent[:, low], np.minimum(left[:, low], right[:, low]))
-        and np.array_equal(parent[:, high], np.maximum(left[:, high], right[:, high])),
+        np.array_equal(parent[:, boxes:], np.maximum(left[:, boxes:], right[:, boxes:])),
         "nodes: boxes are not those of the children",
     )
-    at = (np.arange(len(parent)), parent[:, FEATURE].astype(np.intp))
-    threshold = parent[:, THRESHOLD]
+    low, at, threshold = boxes + parent[:, FEATURE].astype(np.intp), np.arange(len(parent)), parent[:, THRESHOLD]
     state_checks.require(
-        np.all((left[:, high][at] <= threshold) & (threshold < right[:, low][at])), "nodes: thresholds split no boxes"
+        np.all((left[at, low + n_features] <= threshold) & (threshold < -right[at, low])),
+        "nodes: thresholds split no boxes",
     )
