@@ -24,7 +24,7 @@ from regretless.theory import bounds
 MEMORY = 2**30  # bytes of the forest, if max_nodes is None
 MOST_NODES = 2**53  # of all trees: the table has their numbers as floats
 LARGE = 2**20  # bytes of a table that is made with memory to grow into, of up to AHEAD times its size
-AHEAD = 64
+AHEAD = 16
 FIRST_NODES = 4  # per tree, for which a new forest has room
 LEAST_DIRICHLET = 1e-9  # forecasts are far from 0: see SURE in mondrian_tree.py
 
