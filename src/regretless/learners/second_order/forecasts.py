@@ -24,6 +24,7 @@ from regretless.learners.second_order.algebra import (
 
 NEAR, MOST_NEAR_STEPS = 1.0, 10  # of `solve_near`
 ONE_STEP, TWO_STEPS, THREE_STEPS = 0.2, 0.9, 1.5  # largest k for which 1, 2, 3 Newton steps reach an error of 1e-14
+LARGEST_SLIGHT = 0.45  # m / (2 + k) up to which `solve_slight_margin` has an error of 3e-15
 
 
 @inlined_kernel
@@ -47,7 +48,7 @@ def solve_margin(m: float, tanh: float, k: float) -> tuple[float, float]:
     (d = 20) of the time per row that it takes with `solve_far_margin` for every k.
     """
     if k > THREE_STEPS:
-        return solve_far_margin(m, k)
+        return solve_slight_margin(m, k) if abs(m) <= LARGEST_SLIGHT * (2.0 + k) else solve_far_margin(m, k)
     h = 0.5 * k
     square = tanh * tanh
     slope = 1.0 - square
@@ -64,6 +65,32 @@ def solve_margin(m: float, tanh: float, k: float) -> tuple[float, float]:
         B = D - tanh * N
         T -= (T * B - A) * B / (B * B + h * slope * (D * D - N * N))
     return m - k * T, T
+
+
+@kernel
+def solve_slight_margin(m: float, k: float) -> tuple[float, float]:
+    """`solve_margin` for k > 1 and a root that is not large: for rows whose uncertainty k outweighs m, the first ones.
+
+    x = u/2 solves far x + near tanh(x) = t with far = 2/(2+k), near = 1 - far and t = m/(2+k). It starts as five terms
+    of its series in t; one step of Halley's method with the Padé approximant N/D of tanh(x) leaves an error of the cube
+    of the previous one. Without an exponential, and without a loop whose length a processor cannot predict: AIOLI's
+    first 20 rows (d = 10) take 0.8 of the time that they take with `solve_far_margin`.
+    """
+    inverse = 1.0 / (2.0 + k)
+    t, far, near = m * inverse, 2.0 * inverse, k * inverse
+    square, r = t * t, near * (1.0 / 3.0)
+    fifth = 3.0 * r - 0.4
+    seventh = 17.0 / 105.0 + r * (12.0 * r - 3.2)
+    ninth = r * (254.0 / 105.0 + r * (55.0 * r - 22.0)) - 62.0 / 945.0
+    x = t + t * square * r * (1.0 + square * (fifth + square * (seventh + square * ninth)))
+    x2 = x * x
+    N = x * (1.0 + x2 * (5.0 / 39.0 + x2 * (2.0 / 715.0 + x2 * (1.0 / 135135.0))))
+    D = 1.0 + x2 * (6.0 / 13.0 + x2 * (10.0 / 429.0 + x2 * (4.0 / 19305.0)))
+    N2, D2 = N * N, D * D
+    slope = 1.0 / (D2 - near * N2)
+    step = (far * x * D + near * N - t * D) * D * slope
+    x -= step * (1.0 - step * (t - far * x) * (D2 - N2) * slope)
+    return 2.0 * x, (t - far * x) / near
 
 
 @kernel
