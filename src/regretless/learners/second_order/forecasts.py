@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from regretless.core.jit import inlined_kernel, kernel, merged_kernel
-from regretless.core.links import softmax, softmax_of_two
+from regretless.core.links import softmax
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import (
     Work,
@@ -120,13 +120,13 @@ def solve_far_margin(m: float, k: float) -> tuple[float, float]:
 
 
 @merged_kernel
-def solve_pair(a: Array, Q: Array, z: Array, p: Array) -> None:
+def solve_pair(a: Array, Q: Array, z: Array, p: Array) -> float:
     """`solve_logits` for two classes: one unknown, the margin z_1 - z_0."""
     m = a[1] - a[0] + 0.25 * (Q[0, 0] - Q[1, 1])
     u, _ = solve_margin(m, tanh_of_half(m), 0.25 * (Q[0, 0] - 2.0 * Q[0, 1] + Q[1, 1]))
     z[1] = 0.5 * u
     z[0] = -z[1]
-    p[0], p[1] = softmax_of_two(z[0], z[1])
+    return softmax(z, p)
 
 
 @merged_kernel
@@ -213,8 +213,8 @@ def step_length(z: Array, direction: Array, p: Array, pi: Array, toward: Array, 
 
 
 @merged_kernel
-def solve_near(a: Array, Q: Array, z: Array, p: Array, work: Work) -> bool:
-    """`solve_logits` for little uncertainty, by full Newton steps. Returns False if they do not converge.
+def solve_near(a: Array, Q: Array, z: Array, p: Array, work: Work) -> float:
+    """`solve_logits` for little uncertainty, by full Newton steps. Returns NaN if they do not converge.
 
     The derivative of z + (Q/2) softmax(z) is I + E with E = (Q/2)(diag p - p p^T). As the trace of Q/2 is below 1, the
     norm of E is below 1/2, so that elimination needs no pivots. It takes a third to a sixth of the general method's
@@ -251,22 +251,21 @@ def solve_near(a: Array, Q: Array, z: Array, p: Array, work: Work) -> bool:
             z[i] += rest[i]
             largest = max(largest, abs(rest[i]))
         if doubt * largest * largest <= 1e-16:  # the error that is left
-            softmax(z, p)
-            return True
-    return False
+            return softmax(z, p)
+    return math.nan
 
 
 @inlined_kernel
-def solve_logits(a: Array, Q: Array, z: Array, p: Array, work: Work) -> None:
-    """The root z of z = a - (Q/2) softmax(z), up to the all-ones direction, and p = softmax(z)."""
+def solve_logits(a: Array, Q: Array, z: Array, p: Array, work: Work) -> float:
+    """The root z of z = a - (Q/2) softmax(z), up to the all-ones direction, and p = softmax(z). Returns lse(z)."""
     if a.size == 2:
-        solve_pair(a, Q, z, p)
-    elif not (0.5 * trace(Q) < NEAR and solve_near(a, Q, z, p, work)):
-        solve_far(a, Q, z, p, work)
+        return solve_pair(a, Q, z, p)
+    lse = solve_near(a, Q, z, p, work) if 0.5 * trace(Q) < NEAR else math.nan
+    return solve_far(a, Q, z, p, work) if math.isnan(lse) else lse
 
 
 @kernel
-def solve_far(a: Array, Q: Array, z: Array, p: Array, work: Work) -> None:
+def solve_far(a: Array, Q: Array, z: Array, p: Array, work: Work) -> float:
     """`solve_logits` for any uncertainty and three classes or more.
 
     The root is z = a - Q pi / 2 at the minimiser pi of the convex G(pi) = pi^T Q pi / 4 + lse(a - Q pi / 2). It is
@@ -327,4 +326,4 @@ def solve_far(a: Array, Q: Array, z: Array, p: Array, work: Work) -> None:
         if heat == coolest:
             break
         heat = max(coolest, heat / 20.0)
-    softmax(z, p)
+    return softmax(z, p)
