@@ -11,6 +11,7 @@ from scipy.special import softmax
 
 from regretless.learners.second_order.algebra import workspace
 from regretless.learners.second_order.forecasts import (
+    LARGEST_SLIGHT,
     ONE_STEP,
     THREE_STEPS,
     TWO_STEPS,
@@ -44,6 +45,20 @@ def test_so_many_steps_are_enough(largest):
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     found = [margin(float(each), largest)[1] for each in m]
     assert np.abs(found - low).max() <= 1e-14
+
+
+@pytest.mark.parametrize("k", [1.01 * THREE_STEPS, 10.0, 1e3, 1e8, 1e300])
+def test_one_step_is_enough_for_a_slight_margin(k):
+    """Up to the largest m, u + k tanh(u/2) = m to rounding; by bisection in long numbers."""
+    m = np.linspace(0.001, 1, 501).astype(np.longdouble) * np.longdouble(LARGEST_SLIGHT) * (2 + k)
+    low, high = np.zeros_like(m), np.full_like(m, 2.0)
+    for _ in range(70):
+        middle = (low + high) / 2
+        above = middle + k * np.tanh(middle / 2) > m
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    found = np.array([margin(float(each), k) for each in m])
+    assert np.abs(found[:, 0] / low - 1).max() <= 1e-14
+    assert np.abs(found[:, 1] / np.tanh(low / 2) - 1).max() <= 1e-14
 
 
 @given(st.floats(-1e4, 1e4))

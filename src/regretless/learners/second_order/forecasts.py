@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from regretless.core.jit import inlined_kernel, kernel, merged_kernel
-from regretless.core.links import softmax, softmax_of_two
+from regretless.core.links import softmax
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import (
     Work,
@@ -24,6 +24,7 @@ from regretless.learners.second_order.algebra import (
 
 NEAR, MOST_NEAR_STEPS = 1.0, 10  # of `solve_near`
 ONE_STEP, TWO_STEPS, THREE_STEPS = 0.2, 0.9, 1.5  # largest k for which 1, 2, 3 Newton steps reach an error of 1e-14
+LARGEST_SLIGHT = 0.45  # m / (2 + k) up to which `solve_slight_margin` has an error of 3e-15
 
 
 @inlined_kernel
@@ -47,7 +48,7 @@ def solve_margin(m: float, tanh: float, k: float) -> tuple[float, float]:
     (d = 20) of the time per row that it takes with `solve_far_margin` for every k.
     """
     if k > THREE_STEPS:
-        return solve_far_margin(m, k)
+        return solve_slight_margin(m, k) if abs(m) <= LARGEST_SLIGHT * (2.0 + k) else solve_far_margin(m, k)
     h = 0.5 * k
     square = tanh * tanh
     slope = 1.0 - square
@@ -64,6 +65,32 @@ def solve_margin(m: float, tanh: float, k: float) -> tuple[float, float]:
         B = D - tanh * N
         T -= (T * B - A) * B / (B * B + h * slope * (D * D - N * N))
     return m - k * T, T
+
+
+@kernel
+def solve_slight_margin(m: float, k: float) -> tuple[float, float]:
+    """`solve_margin` for k > 1 and a root that is not large: for rows whose uncertainty k outweighs m, the first ones.
+
+    x = u/2 solves far x + near tanh(x) = t with far = 2/(2+k), near = 1 - far and t = m/(2+k). It starts as five terms
+    of its series in t; one step of Halley's method with the Padé approximant N/D of tanh(x) leaves an error of the cube
+    of the previous one. Without an exponential, and without a loop whose length a processor cannot predict: AIOLI's
+    first 20 rows (d = 10) take 0.8 of the time that they take with `solve_far_margin`.
+    """
+    inverse = 1.0 / (2.0 + k)
+    t, far, near = m * inverse, 2.0 * inverse, k * inverse
+    square, r = t * t, near * (1.0 / 3.0)
+    fifth = 3.0 * r - 0.4
+    seventh = 17.0 / 105.0 + r * (12.0 * r - 3.2)
+    ninth = r * (254.0 / 105.0 + r * (55.0 * r - 22.0)) - 62.0 / 945.0
+    x = t + t * square * r * (1.0 + square * (fifth + square * (seventh + square * ninth)))
+    x2 = x * x
+    N = x * (1.0 + x2 * (5.0 / 39.0 + x2 * (2.0 / 715.0 + x2 * (1.0 / 135135.0))))
+    D = 1.0 + x2 * (6.0 / 13.0 + x2 * (10.0 / 429.0 + x2 * (4.0 / 19305.0)))
+    N2, D2 = N * N, D * D
+    slope = 1.0 / (D2 - near * N2)
+    step = (far * x * D + near * N - t * D) * D * slope
+    x -= step * (1.0 - step * (t - far * x) * (D2 - N2) * slope)
+    return 2.0 * x, (t - far * x) / near
 
 
 @kernel
@@ -93,13 +120,13 @@ def solve_far_margin(m: float, k: float) -> tuple[float, float]:
 
 
 @merged_kernel
-def solve_pair(a: Array, Q: Array, z: Array, p: Array) -> None:
+def solve_pair(a: Array, Q: Array, z: Array, p: Array) -> float:
     """`solve_logits` for two classes: one unknown, the margin z_1 - z_0."""
     m = a[1] - a[0] + 0.25 * (Q[0, 0] - Q[1, 1])
     u, _ = solve_margin(m, tanh_of_half(m), 0.25 * (Q[0, 0] - 2.0 * Q[0, 1] + Q[1, 1]))
     z[1] = 0.5 * u
     z[0] = -z[1]
-    p[0], p[1] = softmax_of_two(z[0], z[1])
+    return softmax(z, p)
 
 
 @merged_kernel
@@ -186,8 +213,8 @@ def step_length(z: Array, direction: Array, p: Array, pi: Array, toward: Array, 
 
 
 @merged_kernel
-def solve_near(a: Array, Q: Array, z: Array, p: Array, work: Work) -> bool:
-    """`solve_logits` for little uncertainty, by full Newton steps. Returns False if they do not converge.
+def solve_near(a: Array, Q: Array, z: Array, p: Array, work: Work) -> float:
+    """`solve_logits` for little uncertainty, by full Newton steps. Returns NaN if they do not converge.
 
     The derivative of z + (Q/2) softmax(z) is I + E with E = (Q/2)(diag p - p p^T). As the trace of Q/2 is below 1, the
     norm of E is below 1/2, so that elimination needs no pivots. It takes a third to a sixth of the general method's
@@ -224,22 +251,21 @@ def solve_near(a: Array, Q: Array, z: Array, p: Array, work: Work) -> bool:
             z[i] += rest[i]
             largest = max(largest, abs(rest[i]))
         if doubt * largest * largest <= 1e-16:  # the error that is left
-            softmax(z, p)
-            return True
-    return False
+            return softmax(z, p)
+    return math.nan
 
 
 @inlined_kernel
-def solve_logits(a: Array, Q: Array, z: Array, p: Array, work: Work) -> None:
-    """The root z of z = a - (Q/2) softmax(z), up to the all-ones direction, and p = softmax(z)."""
+def solve_logits(a: Array, Q: Array, z: Array, p: Array, work: Work) -> float:
+    """The root z of z = a - (Q/2) softmax(z), up to the all-ones direction, and p = softmax(z). Returns lse(z)."""
     if a.size == 2:
-        solve_pair(a, Q, z, p)
-    elif not (0.5 * trace(Q) < NEAR and solve_near(a, Q, z, p, work)):
-        solve_far(a, Q, z, p, work)
+        return solve_pair(a, Q, z, p)
+    lse = solve_near(a, Q, z, p, work) if 0.5 * trace(Q) < NEAR else math.nan
+    return solve_far(a, Q, z, p, work) if math.isnan(lse) else lse
 
 
 @kernel
-def solve_far(a: Array, Q: Array, z: Array, p: Array, work: Work) -> None:
+def solve_far(a: Array, Q: Array, z: Array, p: Array, work: Work) -> float:
     """`solve_logits` for any uncertainty and three classes or more.
 
     The root is z = a - Q pi / 2 at the minimiser pi of the convex G(pi) = pi^T Q pi / 4 + lse(a - Q pi / 2). It is
@@ -300,4 +326,4 @@ def solve_far(a: Array, Q: Array, z: Array, p: Array, work: Work) -> None:
         if heat == coolest:
             break
         heat = max(coolest, heat / 20.0)
-    softmax(z, p)
+    return softmax(z, p)

@@ -320,8 +320,8 @@ def in_four(P: Array, n_rows: int) -> Four:
         none = np.empty((0, d), P.dtype)
         return none, none, none, none
     quarter = d // 4
-    A, B = np.empty((quarter, d), P.dtype), np.empty((quarter, d), P.dtype)
-    C, D = np.empty((quarter, d), P.dtype), np.empty((quarter, d), P.dtype)
+    parts = np.empty((4, quarter, d), P.dtype)
+    A, B, C, D = parts[0], parts[1], parts[2], parts[3]
     for h in range(quarter):
         for i in range(d):
             A[h, i] = P[4 * h, i]
