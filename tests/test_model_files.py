@@ -368,12 +368,12 @@ def test_what_is_no_archive_is_refused(what: str, tmp_path: Path) -> None:
 HEADERS = {
     "a list": "[]",
     "nested without end (RecursionError)": "[" * 100_000,
-    "a number of thousands of digits": '{"format": 2, "n_features": ' + "9" * 5000 + "}",
-    "no learner": '{"format": 2}',
-    "an abstract learner": '{"format": 2, "learner": "LinearLearner", "params": {}, "state": []}',
-    "parameters of nobody": '{"format": 2, "learner": "AIOLI", "params": {"wings": 2}, "state": []}',
-    "a set that is none": '{"format": 2, "learner": "FollowTheLeader", "params": {"domain": {"recipe": "os"}}}',
-    "deep parameters": '{"format": 2, "learner": "AIOLI", "params": {"radius": ' + "[" * 900 + "]" * 900 + "}}",
+    "a number of thousands of digits": '{"format": 3, "n_features": ' + "9" * 5000 + "}",
+    "no learner": '{"format": 3}',
+    "an abstract learner": '{"format": 3, "learner": "LinearLearner", "params": {}, "state": []}',
+    "parameters of nobody": '{"format": 3, "learner": "AIOLI", "params": {"wings": 2}, "state": []}',
+    "a set that is none": '{"format": 3, "learner": "FollowTheLeader", "params": {"domain": {"recipe": "os"}}}',
+    "deep parameters": '{"format": 3, "learner": "AIOLI", "params": {"radius": ' + "[" * 900 + "]" * 900 + "}}",
 }
 
 

@@ -31,7 +31,7 @@ from regretless.core.stored import ByName, Recipe, Stored
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FORMAT = 2
+FORMAT = 3
 MOST_OUTLINES, LARGEST_OUTLINE = 64, 1 << 16  # headers of small learners that `from_bytes` remembers; bytes of each
 NEVER_CHANGED = {"state_", "params_", "classes_", "_labels", "feature_names_in_"}  # in place, or copied
 # By header: the header, the forms of its arrays, the learner before its first row, and its classes as bytes.

@@ -35,7 +35,7 @@ def folded(P: Array) -> Array:
     d, shape = P.shape[-1], (*P.shape[:-2], *sides(P.shape[-1]))
     found: Array = zeros(math.prod(shape[:-1]), shape[-1]).reshape(shape)
     if P.size:
-        found[..., :d, :d] = np.where(_is_stored(d), P, 0.0)
+        np.copyto(found[..., :d, :d], P, where=_is_stored(d))
     return found
 
 
