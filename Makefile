@@ -1,12 +1,15 @@
 PYTHON ?= python
 
-.PHONY: help test services lint types imports check bench docs site dist spelling fuzz mutation
+.PHONY: help test pages services lint types imports check bench docs site dist spelling fuzz mutation
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):  *## /\1\t/p' $(MAKEFILE_LIST)
 
-test:  ## all tests and doctests but those of services
+test:  ## all tests and doctests but those of pages and services
 	$(PYTHON) -m pytest
+
+pages:  ## the code of the documentation: its blocks, examples and figures
+	$(PYTHON) -m pytest -m pages
 
 services:  ## the tests that need servers or a browser, or kill processes; those that are missing are skipped
 	$(PYTHON) -m pytest -m services

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
@@ -11,6 +12,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side: th
 
 import pytest
 from hypothesis import settings
+
+gc.set_threshold(100_000, 20, 100)  # compilation makes much garbage: collected rarely, it takes a tenth less time
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job: Ctrl-C could not be tested
     signal.signal(signal.SIGINT, signal.default_int_handler)

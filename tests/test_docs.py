@@ -35,6 +35,7 @@ def blocks_of(page):
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=str)
 def test_code_blocks(page, tmp_path, monkeypatch):
     blocks = blocks_of(page)

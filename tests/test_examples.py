@@ -17,6 +17,8 @@ from sklearn.base import clone
 from regretless import BadRow, NoBound, load, play
 from regretless.streams import against_the_forecast
 
+pytestmark = pytest.mark.pages
+
 EXAMPLES = Path("examples")
 
 

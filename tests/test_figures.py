@@ -15,6 +15,8 @@ import reference
 from regretless.figures import ABOUT, module
 from regretless.figures.common import Table, Work, save
 
+pytestmark = pytest.mark.pages
+
 COLUMNS = {
     "aioli-1": "stream learner x margin",
     "aioli-2": "n radius learner regret_plus regret_minus regret bound",
