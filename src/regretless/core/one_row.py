@@ -185,6 +185,15 @@ def can_be_listed(value: Any) -> bool:
     return value is None or type(value) in (bool, int, float)
 
 
+def form_of(value: Any) -> Any:
+    """What the Numba type of a table's contents depends on: `type_of` takes as long as some rows for many arrays."""
+    if isinstance(value, tuple):
+        return type(value), *map(form_of, value)
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.ndim, value.flags.writeable
+    return type(value)
+
+
 def _numbers(value: Any) -> Iterator[int]:
     """Tuples part by part; an array by its address and shape; a float by its bits."""
     if isinstance(value, tuple):

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from regretless.core.jit import inlined_kernel, kernel, merged_kernel, named_kernel
-from regretless.core.one_row import MachineCode, Table, caller, name_of, reader, type_of
+from regretless.core.one_row import MachineCode, Table, caller, form_of, name_of, reader, type_of
 from regretless.core.types import Array
 from regretless.learners.logistic import adagrad, certified, expanded, forest, frequencies, newton
 from regretless.learners.logistic.adagrad import WEIGHTS, Rates
@@ -165,6 +164,10 @@ class Kernels(NamedTuple):
     run: Callable[..., int]  # run(address, X, Y, weight, options, out)
     forecast: Callable[..., None]  # forecast(address, X, options, out)
     code: MachineCode  # of `members`
+    kind: Any  # the Numba type
+
+
+_found: dict[Any, Kernels] = {}  # by the form of the contents
 
 
 def some_rows() -> tuple[Told, Array]:
@@ -173,7 +176,6 @@ def some_rows() -> tuple[Told, Array]:
     return Told(table, table, table, line, table, line), np.empty((0, 0, 0))
 
 
-@cache
 def compiled(kind: Any) -> Kernels:
     """The kernels for tables of this Numba type, `Listed`."""
     opened, name = reader(kind), name_of(kind)
@@ -218,7 +220,7 @@ def compiled(kind: Any) -> Kernels:
         listed = opened(address)
         say(listed.state, listed.constants, X, out)
 
-    return Kernels(play_by_address, named_kernel(run, name), named_kernel(forecast, name), code)
+    return Kernels(play_by_address, named_kernel(run, name), named_kernel(forecast, name), code, kind)
 
 
 class Game:
@@ -228,9 +230,12 @@ class Game:
 
     def __init__(self, state: LogisticState, constants: Constants) -> None:
         self.state, self.constants = state, constants
-        kind = type_of(Listed(state, constants, 0))
-        self.kernels = compiled(kind)
-        self.table = Table(Listed(state, constants, self.kernels.code.address), kind)
+        listed = Listed(state, constants, 0)
+        form = form_of(listed)
+        if form not in _found:
+            _found[form] = compiled(type_of(listed))
+        self.kernels = _found[form]
+        self.table = Table(listed._replace(members=self.kernels.code.address), self.kernels.kind)
 
     def run(self, X: Array, Y: Array, weight: Array, reserves: bool, out: Array) -> int:
         """Play a block, and return the number of rows played."""
