@@ -34,6 +34,13 @@ def played(K: int, n: int = 80, d: int = 3, **parameters: object) -> tuple[Logis
 # ---------------------------------------------------------------------- state
 
 
+def test_a_state_that_is_not_contiguous_is_refused() -> None:
+    found, constants = played(2)
+    for other in (np.asfortranarray(found.moments), found.moments[:, ::-1]):
+        with pytest.raises(ValueError, match="not contiguous"):
+            Game(found._replace(moments=other), constants)
+
+
 @pytest.mark.parametrize("K", [2, 4])
 def test_the_size_of_a_state(K: int) -> None:
     found, constants = played(K)

@@ -190,7 +190,7 @@ def form_of(value: Any) -> Any:
     if isinstance(value, tuple):
         return type(value), *map(form_of, value)
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.ndim, value.flags.writeable
+        return value.dtype.str, value.ndim, value.flags.writeable, value.flags.c_contiguous
     return type(value)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regretless.core.jit import inlined_kernel, kernel, merged_kernel, named_kernel
-from regretless.core.one_row import MachineCode, Table, caller, form_of, name_of, reader, type_of
+from regretless.core.one_row import MachineCode, Table, caller, can_be_listed, form_of, name_of, reader, type_of
 from regretless.core.types import Array
 from regretless.learners.logistic import adagrad, certified, expanded, forest, frequencies, newton
 from regretless.learners.logistic.adagrad import WEIGHTS, Rates
@@ -76,13 +76,8 @@ def play_members(s: LogisticState, c: Constants, first: int, last: int, told: To
     a state of so many arrays for every member takes as long as half of the members.
     """
     M, N, R, n = s.P.shape[0], s.matrices.shape[0], s.tables.shape[0], told.rows.shape[0]
-    rows, ranged, Y, weight, buffers = (
-        told.rows,
-        told.ranged,
-        told.Y,
-        told.weight,
-        buffers_for(s.matrices, s.slots.size),
-    )
+    rows, ranged, Y, weight = told.rows, told.ranged, told.Y, told.weight
+    buffers = buffers_for(s.matrices, s.slots.size)
     for member in range(first, min(last, M + N + R + 1)):
         i, said = member, logits[member, :n]
         if i < M:
@@ -233,6 +228,8 @@ class Game:
         listed = Listed(state, constants, 0)
         form = form_of(listed)
         if form not in _found:
+            if not can_be_listed(listed):
+                raise ValueError("an array of the state is not contiguous: kernels would read other memory.")
             _found[form] = compiled(type_of(listed))
         self.kernels = _found[form]
         self.table = Table(listed._replace(members=self.kernels.code.address), self.kernels.kind)
