@@ -20,12 +20,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numba import config, njit
+from numba import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.compiler import Compiler
 from numba.extending import overload, register_jitable
 
 from regretless.core.compile_cache import cache_home, make_private, private_folder, why_distrusted
+from regretless.core.linked import Kernel as Compiled
+from regretless.core.linked import LinkableCacheImpl
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -96,12 +98,27 @@ class _StampedLocator(_CacheLocator):
         return self._place
 
 
+class _LinkableLocator(_StampedLocator):
+    """The same for the form of a kernel that other kernels call."""
+
+    def get_disambiguator(self) -> str:
+        return f"{self._place}-linkable"
+
+
 class _StampedCacheImpl(CompileResultCacheImpl):
     _locator_classes = [_StampedLocator]
 
 
+class _LinkableCacheImpl(LinkableCacheImpl):
+    _locator_classes = [_LinkableLocator]
+
+
 class _StampedCache(FunctionCache):
     _impl_class = _StampedCacheImpl
+
+
+class _LinkableCache(FunctionCache):
+    _impl_class = _LinkableCacheImpl
 
 
 class _NamedCache(_StampedCache):
@@ -135,12 +152,23 @@ class _Lanes(_Apart):
             options.SLP_VECTORIZE = before
 
 
-def _compile(function: Kernel, liberties: set[str], **options: Any) -> Kernel:
-    stamped: Any = _StampedCache
-    options = {"forceinline": False} | options  # said, or else a kernel would inherit it from the one that calls it
-    compiled: Any = njit(function, fastmath=liberties, nogil=True, error_model="numpy", **options)
-    if hasattr(compiled, "py_func") and cache_folder() is not None:  # not when compilation is disabled
-        compiled._cache = stamped(function)
+def _compile(
+    function: Kernel, liberties: set[str], pipeline_class: type[Compiler] = Compiler, name: str = "", **options: Any
+) -> Kernel:
+    """A kernel that Python and other kernels can call; if another function makes it, `name` stands for what it uses."""
+    if getattr(config, "DISABLE_JIT", False):
+        return function
+    options = {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": None} | options
+    # forceinline is always said, or else a kernel would inherit it from the one that calls it
+    options = {"forceinline": False, "fastmath": liberties} | options
+    compiled: Any = Compiled(function, targetoptions=options, pipeline_class=pipeline_class)
+    if cache_folder() is not None:
+        stamped: Any = _StampedCache
+        linkable: Any = _LinkableCache
+        named: Any = _NamedCache
+        compiled._cache = named(function, name) if name else stamped(function)
+        if not name:
+            compiled.linked._cache = linkable(function)
     return compiled
 
 
@@ -150,13 +178,9 @@ def kernel(function: Kernel) -> Kernel:
 
 
 def named_kernel(function: Kernel, name: str) -> Kernel:
-    """A `kernel` that another function makes; `name` stands for everything that it refers to."""
+    """A `kernel` that another function makes and that Python calls; `name` stands for everything that it refers to."""
     function.__qualname__ = f"{function.__name__}_{name}"  # and of the file in the cache
-    compiled: Any = njit(function, fastmath=FUSED, nogil=True, error_model="numpy")
-    cache: Any = _NamedCache
-    if hasattr(compiled, "py_func") and cache_folder() is not None:
-        compiled._cache = cache(function, name)
-    return compiled
+    return _compile(function, FUSED, name=name)
 
 
 def inlined_kernel(function: Kernel) -> Kernel:
