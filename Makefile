@@ -5,10 +5,10 @@ PYTHON ?= python
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):  *## /\1\t/p' $(MAKEFILE_LIST)
 
-test:  ## all tests and doctests but those of pages and services
+test:  ## all tests but those of pages and services
 	$(PYTHON) -m pytest
 
-pages:  ## the code of the documentation: its blocks, examples and figures
+pages:  ## the code of the documentation: its blocks, docstrings, examples and figures
 	$(PYTHON) -m pytest -m pages
 
 services:  ## the tests that need servers or a browser, or kill processes; those that are missing are skipped

@@ -25,6 +25,7 @@ WITHOUT_CODE = {
 WRITTEN = [*PAGES, Path("CONTRIBUTING.md"), Path("examples/README.md")]
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name):
     failed, _ = doctest.testmod(importlib.import_module(name))

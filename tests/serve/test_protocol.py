@@ -11,6 +11,8 @@ import sys
 import pytest
 from games import CLASSES, COLUMNS, LOW
 
+pytestmark = pytest.mark.services
+
 SERVER = """
 import sys
 from regretless.serve import ModelSpec, Service

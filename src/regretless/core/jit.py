@@ -147,7 +147,9 @@ class _Lanes(_Apart):
         options: Any = config
         before, options.SLP_VECTORIZE = options.SLP_VECTORIZE, 1  # Numba compiles one function at a time
         try:
-            return super()._compile_core()  # type: ignore[no-untyped-call]
+            found = super()._compile_core()  # type: ignore[no-untyped-call]
+            found.library._ensure_finalized()  # which optimises it
+            return found
         finally:
             options.SLP_VECTORIZE = before
 

@@ -1,0 +1,95 @@
+"""Kernels that other kernels call: nothing that Python could call, the same results, and found again on disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from regretless.core import jit
+from regretless.core.linked import LinkableLibrary
+
+SCALES = np.array([0.1, 1 / 3, 7.0])  # a constant of the compiled code
+
+
+@jit.summing_kernel
+def scaled(x: np.ndarray) -> float:
+    if x.size == 0:
+        raise ValueError("no numbers")
+    total = 0.0
+    for i in range(x.size):
+        total += SCALES[i % 3] * x[i]
+    return total
+
+
+@jit.kernel
+def between(x: np.ndarray) -> float:
+    return 2.0 * scaled(x)
+
+
+@jit.kernel
+def caller(x: np.ndarray) -> float:
+    return between(x) + 1.0
+
+
+compiled = pytest.mark.skipif(not hasattr(caller, "linked"), reason="compilation is disabled")
+
+
+@compiled
+def test_only_what_python_calls_can_be_called_by_it() -> None:
+    x = np.arange(40.0) / 7.0
+    value = caller(x)
+    assert not between.overloads and not scaled.overloads
+    for inner in (between, scaled):
+        (found,) = inner.linked.overloads.values()
+        assert isinstance(found.library, LinkableLibrary)
+        assert not found.library.get_pointer_to_function(found.fndesc.llvm_cpython_wrapper_name)
+    # called from Python, they are compiled for it, and round alike
+    assert 2.0 * scaled(x) + 1.0 == between(x) + 1.0 == value
+    assert between.overloads and scaled.overloads
+
+
+def test_errors_of_an_inner_kernel_reach_python() -> None:
+    with pytest.raises(ValueError, match="no numbers"):
+        caller(np.zeros(0))
+
+
+PROGRAM = """
+import numpy as np
+import test_linked as kernels
+
+@kernels.jit.kernel
+def {name}(x):
+    return kernels_between(x) - 3.0
+
+kernels_between = kernels.between
+x = np.arange(40.0) / 7.0
+print(repr({name}(x)), repr(kernels.caller(x)))
+print(sum(kernels.between.linked.stats.cache_hits.values()), sum(kernels.caller.stats.cache_hits.values()))
+try:
+    {name}(np.zeros(0))
+except ValueError as error:
+    print(error)
+"""
+
+
+@compiled
+def test_another_process_links_what_it_finds_on_disk(tmp_path) -> None:
+    """The code of `between` is read from the cache and linked into a kernel that is new."""
+    env = {**os.environ, "REGRETLESS_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def run(name: str) -> list[str]:
+        (tmp_path / f"{name}.py").write_text(PROGRAM.format(name=name))
+        done = subprocess.run(
+            [sys.executable, tmp_path / f"{name}.py"], env=env, capture_output=True, text=True, timeout=600
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    first, second = run("one"), run("another")
+    assert first[0] == second[0]
+    assert first[2] == second[2] == "no numbers"
+    assert (first[1], second[1]) == ("0 0", "1 1")
