@@ -1,12 +1,12 @@
 """Kernels that other kernels call.
 
-Numba compiles a function that another one calls as if Python called it too: with a wrapper that unpacks Python objects,
-one for C, and machine code of all three, though the caller has the code linked into it. So a `Kernel` has two forms. The
-one that Python calls is Numba's, less the wrapper for C. The one that kernels call, `Linked`, is code for linking and
-nothing else, also in the disk cache. This takes 40 % off the time of compilation.
+Numba compiles a function that another one calls as if Python called it too: with a wrapper that unpacks Python
+objects, one for C, and machine code of all three, though the caller has the code linked into it. So a `Kernel` has two
+forms. The one that Python calls is Numba's, less the wrapper for C. The one that kernels call, `Linked`, is code for
+linking and nothing else, also in the disk cache. This takes 40 % off the time of compilation.
 
-The linked form of a kernel that calls no other is optimised, so that its sums are regrouped alike wherever it is linked.
-Others are optimised as a part of the kernel that Python calls, once.
+A linked kernel is optimised where it stands if it calls no other or may regroup sums, so that they are regrouped alike
+wherever it is linked. Others are optimised once, as a part of the kernel that Python calls.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ FunctionCompiler: Any = dispatcher._FunctionCompiler  # type: ignore[attr-define
 class LinkableLibrary(Library):
     """Code that is linked into other code. It has no address."""
 
+    regroups = False  # whether its sums may be taken in any order
+
     def _optimize_final_module(self) -> None:
-        if not any(isinstance(library, LinkableLibrary) for library in self._linking_libraries):
+        if self.regroups or not any(isinstance(library, LinkableLibrary) for library in self._linking_libraries):
             super()._optimize_final_module()
 
     def _finalize_final_module(self) -> None:
@@ -72,6 +74,7 @@ class _LinkableCompiler(FunctionCompiler):
         flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
         context = self.targetdescr.target_context
         library = LinkableLibrary(context.codegen(), self.py_func.__qualname__)
+        library.regroups = "reassoc" in self.targetoptions["fastmath"]
         found = compiled_by(
             self.targetdescr.typing_context,
             context,
