@@ -116,9 +116,10 @@ def test_any_cut_is_the_whole_stream(effort: str, tmp_path: Any) -> None:
         del rows[t]["field 1"]
     whole, single, cut = (OnlineLogisticRegression(effort=effort, classes=[0, 1]) for _ in range(3))
     said = whole.predict_then_learn(rows, y)
-    for row, label in zip(rows, y, strict=True):
-        before = single.predict_proba_one(row)
-        assert np.array_equal(before, single.predict_proba_one(row))  # forecasts change nothing
+    for t, (row, label) in enumerate(zip(rows, y, strict=True)):
+        if t % 10 == 0:
+            before = single.predict_proba_one(row)
+            assert np.array_equal(before, single.predict_proba_one(row))  # forecasts change nothing
         single.learn_one(row, label)
     told = []
     for i, stop in enumerate((60, 61, 150, 250)):
