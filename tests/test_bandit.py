@@ -270,8 +270,9 @@ def test_probabilities_are_those_of_the_actions(name: str) -> None:
     assert p.sum() == pytest.approx(1.0, rel=1e-14)
     assert bits(learner) == before
     counts = np.zeros(3)
+    kept = pickle.dumps(learner)
     for seed in range(600):
-        again = pickle.loads(pickle.dumps(learner))
+        again = pickle.loads(kept)
         again._seed = seed
         action, probability = again.act(x)
         counts[action] += 1
