@@ -35,7 +35,6 @@ def stop(*arguments: object) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_stopped_in_its_report_and_at_its_end_a_run_goes_on(tmp_path, monkeypatch):
     data, whole, parts = tmp_path / "rows.csv", tmp_path / "whole", tmp_path / "parts"
     data.write_text(table(200))
