@@ -17,16 +17,24 @@ import reference
 from regretless import AIOLI, FOLKLORE, OGD
 from regretless.learners.first_order.schedules import AdaGradNorm, ConstantStep, InverseRootStep, InverseTimeStep
 
+FORECAST_TO_LEARN = (  # whose `learn` forecasts first, and returns it
+    reference.ReferenceAIOLI,
+    reference.ReferenceFOLKLORE,
+    reference.ReferenceGAF,
+    reference.ReferenceONS,
+)
 PROBABILITIES = ("logistic", "logit", "softmax")
 
 
 def played(slow: Any, X: np.ndarray, Y: np.ndarray, weight: np.ndarray, link: Callable[[Any], Any]) -> np.ndarray:
     """The forecasts of a reference along the stream."""
-    learn = slow.update if hasattr(slow, "update") else slow.learn
     said = []
     for x, y, c in zip(X, Y, weight, strict=True):
+        if isinstance(slow, FORECAST_TO_LEARN):
+            said.append(link(slow.learn(x, y, c)))
+            continue
         said.append(link(slow.forecast(x)))
-        learn(x, y, c)
+        (slow.update if hasattr(slow, "update") else slow.learn)(x, y, c)
     return np.array(said)
 
 

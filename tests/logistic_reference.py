@@ -27,6 +27,22 @@ def by_range(X: np.ndarray) -> np.ndarray:
     return Z
 
 
+def implicit_step(m: np.ndarray, q: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The logits z = m + q (y - softmax(z)), by Newton's steps; the damping is that of a Lipschitz constant 1."""
+    z, last = m.copy(), np.inf
+    for _ in range(200):
+        p = np.exp(z - z.max())
+        p /= p.sum()
+        J = np.eye(len(m)) + q[:, None] * (np.diag(p) - np.outer(p, p))
+        step = np.linalg.solve(J, z - m - q * (y - p))
+        size = np.abs(step).max()
+        z -= step / (1.0 + size)
+        if size <= 1e-15 * max(1.0, np.abs(z).max()) or last <= size < 1e-12:  # rounding moves it back and forth
+            return z
+        last = size
+    raise AssertionError(f"no logits after 200 steps: the last was {size}")
+
+
 def newton_member(
     Z: np.ndarray,
     Y: np.ndarray,
@@ -48,15 +64,7 @@ def newton_member(
         v = np.linalg.solve(A, np.tile(x[:, None], (K, 1, 1)))[:, :, 0]
         m, q = W @ x, v @ x
         out[t] = m
-        z = m.copy()
-        for _ in range(200):  # Newton on the residual; the damping is that of a Lipschitz constant 1
-            p = softmax(z)
-            J = np.eye(K) + weight[t] * q[:, None] * (np.diag(p) - np.outer(p, p))
-            step = np.linalg.solve(J, z - m - weight[t] * q * (Y[t] - p))
-            z -= step / (1.0 + np.abs(step).max())
-            if np.abs(step).max() <= 1e-15 * max(1.0, np.abs(z).max()):
-                break
-        p = softmax(z)
+        p = softmax(implicit_step(m, weight[t] * q, Y[t]))
         W += weight[t] * (Y[t] - p)[:, None] * v
         A += weight[t] * kappa * (p * (1 - p))[:, None, None] * np.outer(x, x)
     return out
@@ -190,13 +198,8 @@ def pooled_member(
         x = F[t]
         v = np.linalg.solve(A, x)
         m, q = W @ x, v @ x
-        out[t], z = m, m.copy()
-        for _ in range(200):
-            p = softmax(z)
-            J = np.eye(K) + weight[t] * q * (np.diag(p) - np.outer(p, p))
-            step = np.linalg.solve(J, z - m - weight[t] * q * (Y[t] - p))
-            z -= step / (1.0 + np.abs(step).max())
-        p = softmax(z)
+        out[t] = m
+        p = softmax(implicit_step(m, np.full(K, weight[t] * q), Y[t]))
         W += weight[t] * np.outer(Y[t] - p, v)
         A += weight[t] * kappa * np.mean(p * (1 - p)) * np.outer(x, x)
     return out

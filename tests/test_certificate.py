@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 from regretless import AIOLI, FOLKLORE, GAF, ONS, NoBound, NoCertificate, VovkAzouryWarmuth
 from regretless.core.tally import LOSS
@@ -20,27 +20,33 @@ def best_in_rows(X, Y, radius, rows):
     """
     K, d = Y.shape[1], X.shape[1]
 
-    def weights(v):
-        V = v.reshape(K, d)
-        size = np.sqrt(1 + (V**2).sum(axis=1 if rows else None, keepdims=True))
-        return radius * V / size
+    axis = 1 if rows else None
 
     def loss(v):
-        Z = X @ weights(v).T
-        return float((logsumexp(Z, axis=1) - (Y * Z).sum(axis=1)).sum())
+        """And its gradient."""
+        V = v.reshape(K, d)
+        size = np.sqrt(1 + (V**2).sum(axis=axis, keepdims=True))
+        Z = X @ (radius * V / size).T
+        total = logsumexp(Z, axis=1, keepdims=True)
+        G = radius * (np.exp(Z - total) - Y).T @ X / size
+        G -= V * (G * V).sum(axis=axis, keepdims=True) / size**2
+        return float(total.sum() - (Y * Z).sum()), G.ravel()
 
     starts = [np.zeros(K * d), np.random.default_rng(0).normal(size=K * d)]
-    return min(minimize(loss, v, method="L-BFGS-B").fun for v in starts)
+    return min(minimize(loss, v, jac=True, method="L-BFGS-B").fun for v in starts)
 
 
 def best_margin(X, y, radius):
     """The same for weights that give the margin."""
 
     def loss(v):
-        u = X @ (radius * v / np.sqrt(1 + v @ v))
-        return float((np.logaddexp(0, u) - y * u).sum())
+        """And its gradient."""
+        size = np.sqrt(1 + v @ v)
+        u = X @ (radius * v / size)
+        g = radius * (expit(u) - y) @ X / size
+        return float((np.logaddexp(0, u) - y * u).sum()), g - v * (g @ v) / size**2
 
-    return min(minimize(loss, v, method="L-BFGS-B").fun for v in (np.zeros(X.shape[1]), np.ones(X.shape[1])))
+    return min(minimize(loss, v, jac=True, method="L-BFGS-B").fun for v in (np.zeros(X.shape[1]), np.ones(X.shape[1])))
 
 
 def rows_of(kind, n, d, rng):

@@ -18,8 +18,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 from scipy.special import softmax
 from sklearn.base import clone
 
@@ -37,8 +35,6 @@ from learners import (
     bound,
     contents,
     every_class,
-    every_classifier,
-    every_kind,
     every_learner,
     every_path,
     fingerprint,
@@ -52,7 +48,9 @@ from learners import (
     weights,
 )
 from regretless import AIOLI, OGD, ONS, NoBound
+from regretless.core import blocks
 from regretless.core.tally import ROWS
+from regretless.learners.logistic import learner as logistic
 from regretless.theory.domains import Simplex
 
 # ---------------------------------------------------------------------- 1. rows, blocks and whole streams
@@ -72,33 +70,52 @@ def row_by_row(entry: Entry, stream: Stream, learn: str) -> tuple[Any, np.ndarra
 
 
 @every_learner
-@every_kind
-def test_row_by_row_is_the_whole_stream(entry: Entry, kind: str) -> None:
-    for d in (1, 4, 17):
+def test_row_by_row_is_the_whole_stream(entry: Entry) -> None:
+    for kind, d, learn in (("uneven", 1, "learn_one"), ("iid", 4, "partial_fit"), ("drifting", 17, "learn_one")):
         stream = entry.stream(kind, n=30, d=d)
-        whole = play(entry, stream)
-        for learn in ("learn_one", "partial_fit"):
-            assert_same_game(whole, row_by_row(entry, stream, learn))
+        assert_same_game(play(entry, stream), row_by_row(entry, stream, learn))
+
+
+SPLITS = [  # and with what width
+    ("iid", 1, (1,)),
+    ("uneven", 2, (59,)),
+    ("drifting", 4, tuple(range(1, 60))),
+    ("drifting", 7, (2, 3, 31)),
+    ("uneven", 12, tuple(range(5, 60, 4))),
+    ("iid", 20, (17, 18, 19, 40, 58)),
+]
 
 
 @every_learner
-@settings(max_examples=10)
-@given(cuts=st.sets(st.integers(1, 59)), d=st.integers(1, 20), kind=st.sampled_from(sorted(KINDS)))
-def test_any_split_is_the_whole_stream(entry: Entry, cuts: set[int], d: int, kind: str) -> None:
-    stream = entry.stream(kind, n=60, d=d)
-    assert_same_game(play(entry, stream), play(entry, stream, tuple(sorted(cuts))))
+def test_any_split_is_the_whole_stream(entry: Entry) -> None:
+    for kind, d, cuts in SPLITS:
+        stream = entry.stream(kind, n=60, d=d)
+        assert_same_game(play(entry, stream), play(entry, stream, cuts))
 
 
-@every_class
-def test_a_stream_longer_than_the_inner_block_is_no_different(entry: Entry) -> None:
-    n = 300 if entry.slow else 20_000
+def check_long_stream(entry: Entry, n: int, whole: tuple[Any, np.ndarray]) -> None:
     stream = entry.stream(n=n, d=2)
-    whole = play(entry, stream)
     assert_same_game(whole, play(entry, stream, (n // 3, n // 3 + 1)))
     assert_same_state(whole[0], entry.new().partial_fit(*stream, **entry.first))
 
 
-@every_learner
+@every_class
+def test_a_stream_longer_than_the_inner_block_is_no_different(entry: Entry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With inner blocks that are short; below with those of users."""
+    whole = play(entry, entry.stream(n=200, d=2))
+    monkeypatch.setattr(blocks, "BLOCK", 32)
+    monkeypatch.setattr(logistic, "BLOCK", 32)
+    check_long_stream(entry, 200, play(entry, entry.stream(n=200, d=2)))
+    check_long_stream(entry, 200, whole)
+
+
+@learners_that(lambda entry: isinstance(entry.learner, AIOLI | OGD))
+def test_a_long_stream_is_no_different(entry: Entry) -> None:
+    n = blocks.BLOCK + 100
+    check_long_stream(entry, n, play(entry, entry.stream(n=n, d=2)))
+
+
+@every_path
 def test_learn_one_may_be_the_first_call(entry: Entry) -> None:
     stream = entry.stream(n=1)
     learner = entry.new()
@@ -107,16 +124,16 @@ def test_learn_one_may_be_the_first_call(entry: Entry) -> None:
 
 
 @every_learner
-@every_kind
-def test_forecasts_are_those_just_before_learning(entry: Entry, kind: str) -> None:
-    stream = entry.stream(kind, n=16)
-    _, played = play(entry, stream)
-    for t in range(1, 16):
-        before, _ = play(entry, Stream(stream.X[:t], stream.y[:t]))
-        assert np.array_equal(entry.forecast(before, stream.X[t : t + 1])[0], played[t])
+def test_forecasts_are_those_just_before_learning(entry: Entry) -> None:
+    for kind in KINDS:
+        stream = entry.stream(kind, n=16)
+        _, played = play(entry, stream)
+        for t in (1, 2, 8, 15):
+            before, _ = play(entry, Stream(stream.X[:t], stream.y[:t]))
+            assert np.array_equal(entry.forecast(before, stream.X[t : t + 1])[0], played[t]), (kind, t)
 
 
-@every_learner
+@every_path
 def test_fit_forgets_what_came_before(entry: Entry) -> None:
     stream = entry.stream()
     learner, _ = play(entry, entry.stream(seed=1))
@@ -172,14 +189,17 @@ COPIES: dict[str, Callable[[Any, Path], Any]] = {
 
 
 @every_learner
-@pytest.mark.parametrize("copy", COPIES)
-def test_resuming_from_a_copy_is_one_run(entry: Entry, copy: str, tmp_path: Path) -> None:
-    stream = entry.stream("drifting" if copy == "file" else "uneven")
-    learner, before = play(entry, Stream(stream.X[:60], stream.y[:60]))
-    resumed = COPIES[copy](learner, tmp_path)
-    after = resumed.predict_then_learn(stream.X[60:], stream.y[60:])
-    assert_same_game(play(entry, stream), (resumed, np.concatenate([before, after])))
-    assert_same_state(learner, play(entry, Stream(stream.X[:60], stream.y[:60]))[0])  # the copy shares nothing
+def test_resuming_from_a_copy_is_one_run(entry: Entry, tmp_path: Path) -> None:
+    stream = entry.stream("uneven", n=60)
+    whole, said = play(entry, stream)
+    learner, before = play(entry, Stream(stream.X[:40], stream.y[:40]))
+    kept = state_bytes(learner)
+    for copy, how in COPIES.items():
+        resumed = how(learner, tmp_path)
+        after = resumed.predict_then_learn(stream.X[40:], stream.y[40:])
+        assert np.array_equal(np.concatenate([before, after]), said), copy
+        assert_same_state(whole, resumed)
+        assert state_bytes(learner) == kept, f"{copy}: the copy shares something"
 
 
 @every_learner
@@ -217,14 +237,14 @@ def test_a_copy_says_what_the_original_says(entry: Entry, tmp_path: Path) -> Non
         assert copy.regret_certificate(0.2) == learner.regret_certificate(0.2)
 
 
-@every_learner
+@every_class
 def test_saving_before_the_first_row_is_refused(entry: Entry, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no state to save"):
         entry.new().save(tmp_path / "model.npz")
     assert not any(tmp_path.iterdir())
 
 
-@every_learner
+@every_path
 def test_clone_is_the_recipe_alone(entry: Entry) -> None:
     learner, forecasts = play(entry, entry.stream())
     copy = clone(learner)
@@ -263,7 +283,7 @@ def test_predicting_changes_nothing(entry: Entry) -> None:
 
 @pytest.mark.parametrize(
     ("entry", "soft"),
-    [(entry, soft) for entry in LEARNERS for soft in (False, True) if not soft or entry.takes_soft_labels],
+    [(entry, soft) for entry in ONE_PER_PATH for soft in (False, True) if not soft or entry.takes_soft_labels],
     ids=str,
 )
 def test_the_callers_arrays_are_neither_changed_nor_kept(entry: Entry, soft: bool) -> None:
@@ -282,7 +302,7 @@ def test_the_callers_arrays_are_neither_changed_nor_kept(entry: Entry, soft: boo
     assert fingerprint(learner) == before
 
 
-@every_classifier
+@pytest.mark.parametrize("entry", [entry for entry in ONE_PER_PATH if entry.classifies], ids=str)
 def test_the_callers_classes_are_not_kept(entry: Entry) -> None:
     classes = np.arange(entry.n_classes)
     learner = entry.new().partial_fit(*entry.stream(), classes=classes)
@@ -357,22 +377,27 @@ def test_the_form_of_labels_and_weights_does_not_matter(entry: Entry) -> None:
 # ---------------------------------------------------------------------- 5. sample weights
 
 
+PLACES = [  # of the rows of weight 0, among 30 others
+    ("iid", [0, 0]),
+    ("uneven", [30]),
+    ("drifting", [0, 3, 3, 4, 17, 29, 30, 30]),
+    ("iid", list(range(30))),
+]
+
+
 @every_learner
-@settings(max_examples=10)
-@given(places=st.lists(st.integers(0, 30), min_size=1, max_size=12), kind=st.sampled_from(sorted(KINDS)))
-@example(places=[0, 0], kind="iid")
-@example(places=[30], kind="uneven")
-def test_weight_zero_changes_nothing(entry: Entry, places: list[int], kind: str) -> None:
-    stream, junk = entry.stream(kind, n=30), entry.stream("uneven", n=len(places), seed=1)
-    X, y, weight = (
-        np.insert(array, places, extra, axis=0)
-        for array, extra in zip((*stream, np.ones(30)), (*junk, np.zeros(len(places))), strict=True)
-    )
-    plain, forecasts = play(entry, stream)
-    learner, with_junk = play(entry, Stream(X, y), sample_weight=weight)
-    assert state_bytes(learner) == state_bytes(plain)
-    assert np.array_equal(with_junk[weight == 1], forecasts)
-    assert np.isfinite(with_junk).all()
+def test_weight_zero_changes_nothing(entry: Entry) -> None:
+    for kind, places in PLACES:
+        stream, junk = entry.stream(kind, n=30), entry.stream("uneven", n=len(places), seed=1)
+        X, y, weight = (
+            np.insert(array, places, extra, axis=0)
+            for array, extra in zip((*stream, np.ones(30)), (*junk, np.zeros(len(places))), strict=True)
+        )
+        plain, forecasts = play(entry, stream)
+        learner, with_junk = play(entry, Stream(X, y), sample_weight=weight)
+        assert state_bytes(learner) == state_bytes(plain), places
+        assert np.array_equal(with_junk[weight == 1], forecasts), places
+        assert np.isfinite(with_junk).all(), places
 
 
 @every_learner
@@ -409,7 +434,7 @@ def test_weights_are_played(entry: Entry) -> None:
                 bound(learner)
 
 
-@every_learner
+@every_path
 def test_one_number_is_the_weight_of_all_rows(entry: Entry) -> None:
     stream = entry.stream()
     learner = entry.new().partial_fit(*stream, sample_weight=2.0, **entry.first)

@@ -63,9 +63,9 @@ def bounded(domain: Any) -> Any:
 
 
 def random_comparators(domain: Any, shape: tuple[int, int], rng: np.random.Generator) -> list[np.ndarray]:
-    """Fifty elements of the class, half of them on its border."""
+    """Twenty elements of the class, half of them on its border."""
     size = getattr(bounded(domain), "radius", getattr(domain, "size", None))
-    return [bounded(domain).project(rng.normal(size=shape) * (100.0 if i % 2 else 0.5) * size) for i in range(50)]
+    return [bounded(domain).project(rng.normal(size=shape) * (100.0 if i % 2 else 0.5) * size) for i in range(20)]
 
 
 def slack(domain: Any, W: np.ndarray) -> np.ndarray:

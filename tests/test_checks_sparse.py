@@ -276,7 +276,7 @@ from scipy import sparse
 from regretless import OGD, LinearizedFTRL, Perceptron, StronglyConvexOGD
 
 rng = np.random.default_rng(0)
-n, d, entries = 2_000, 1_000_000, 10
+n, d, entries = 500, 1_000_000, 10
 indices = np.sort(rng.integers(0, d, size=(n, entries)), axis=1).ravel()
 X = sparse.csr_matrix((rng.normal(size=n * entries), indices, np.arange(0, n * entries + 1, entries)), shape=(n, d))
 y = np.arange(n) % 2

@@ -153,6 +153,9 @@ no-hindsight = true
 
 def test_options_from_a_file(tmp_path, monkeypatch):
     """The command line takes precedence."""
+    from commands import draw_nothing
+
+    draw_nothing(monkeypatch)
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"{t % 5},{t},{t % 3},{t % 2}\n" for t in range(40))
     Path("rows.csv").write_text(f"a,b,c,y\n{rows}1\n")

@@ -119,14 +119,15 @@ def blocks(X: Any, y: Any, size: int) -> Iterator[tuple[Any, Any]]:
 @pytest.mark.parametrize("form", ["blocks", "sparse", "frame", "list"])
 def test_streams_of_every_form(form: str) -> None:
     X, y = stream(n=500)
-    expected = play(OGD(), X, y).to_frame().drop(columns="seconds")
+    checkpoints = [1, 100, 500]
+    expected = play(OGD(), X, y, checkpoints=checkpoints).to_frame().drop(columns="seconds")
     given: tuple[Any, ...] = {
         "blocks": (blocks(X, y, 77),),
         "sparse": (sparse.csc_matrix(X), y),
         "frame": (pd.DataFrame(X, columns=["a", "b", "c"]), pd.Series(y)),
         "list": (X.tolist(), y.tolist()),
     }[form]
-    trace = play(OGD(), *given, classes=[0, 1])
+    trace = play(OGD(), *given, classes=[0, 1], checkpoints=checkpoints)
     pd.testing.assert_frame_equal(trace.to_frame().drop(columns="seconds"), expected)
 
 

@@ -93,6 +93,10 @@ def test_leaders_certificate_and_bound(loss, domain):
     learner = FTRL(loss, lam, domain=domain)
     suffered = 0.0
     for t in range(len(X)):
+        if t and t not in (1, 2, len(X) - 1) and t % 3:  # the slow solver is asked at a third of the rows
+            suffered += float(LOSSES[loss](X[t] @ learner.state_.w, y[t]))
+            learner.partial_fit(X[t : t + 1], y[t : t + 1])
+            continue
         w, least = leader(loss, X[:t], y[:t], lam, domain) if t else (domain.project(np.zeros(2)), None)
         if t:
             np.testing.assert_allclose(learner.state_.w, w, atol=2e-5)  # as far as the slow solver goes

@@ -228,7 +228,7 @@ def test_huber_is_not_mixable() -> None:
 @pytest.mark.parametrize(("loss", "m"), LOSSES)
 @pytest.mark.parametrize("kind", ["random", "adversarial"])
 def test_regret_is_below_certificate_and_bound(loss: MixableLoss, m: int, kind: str) -> None:
-    rng, n, d, B = np.random.default_rng(5), 120, 3, 1.5
+    rng, n, d, B = np.random.default_rng(5), 60, 3, 1.5
     X = rng.normal(size=(n, d))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     learner, Y, suffered = GeneralGAF(loss, radius=B, feature_bound=1.0), np.empty((n, m)), 0.0

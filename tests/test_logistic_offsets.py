@@ -108,21 +108,22 @@ def _wide_rows() -> tuple[list[dict[str, Any]], np.ndarray]:
 
 @pytest.mark.parametrize("effort", ["low", "medium", "high"])
 def test_any_cut_is_the_whole_stream(effort: str, tmp_path: Any) -> None:
-    X, fields, y = shops(250)
+    X, fields, y = shops(160)
     rows = as_dictionaries(X, fields)
-    for t in range(7, 250, 31):
+    for t in range(7, 160, 31):
         rows[t]["field 0"] = None
-    for t in range(5, 250, 37):
+    for t in range(5, 160, 37):
         del rows[t]["field 1"]
     whole, single, cut = (OnlineLogisticRegression(effort=effort, classes=[0, 1]) for _ in range(3))
     said = whole.predict_then_learn(rows, y)
-    for row, label in zip(rows, y, strict=True):
-        before = single.predict_proba_one(row)
-        assert np.array_equal(before, single.predict_proba_one(row))  # forecasts change nothing
+    for t, (row, label) in enumerate(zip(rows, y, strict=True)):
+        if t % 10 == 0:
+            before = single.predict_proba_one(row)
+            assert np.array_equal(before, single.predict_proba_one(row))  # forecasts change nothing
         single.learn_one(row, label)
     told = []
-    for i, stop in enumerate((60, 61, 150, 250)):
-        start = (0, 60, 61, 150)[i]
+    for i, stop in enumerate((60, 61, 100, 160)):
+        start = (0, 60, 61, 100)[i]
         told.append(cut.predict_then_learn(rows[start:stop], y[start:stop]))
         cut.save(tmp_path / "model")
         cut = regretless.load(tmp_path / "model")

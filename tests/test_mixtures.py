@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,11 +38,19 @@ def node(odds: float) -> np.ndarray:
     return nodes
 
 
+def assert_close(found: Any, expected: Any, rel: float, abs: float = 0.0) -> None:
+    """As pytest.approx, of whole streams."""
+    found, expected = np.array(found), np.array(expected)
+    far = np.abs(found - expected) > np.maximum(rel * np.abs(expected), abs)
+    assert not far.any(), f"row {far.argmax()}: {found[far][0]} is not {expected[far][0]}"
+
+
 def assert_in_range(nodes: np.ndarray) -> None:
-    for stop, go, out in nodes:
-        assert stop + go == pytest.approx(1.0, abs=1e-15)
-        assert STEP * STEP * (1 - 1e-12) <= min(stop, go)
-        assert out == 0.0 or (min(stop, go) <= STEP * (1 + 1e-12) and (out > 0.0) == (stop < go))
+    stop, go, out = nodes.T
+    less = np.minimum(stop, go)
+    assert_close(stop + go, np.ones(len(nodes)), rel=0.0, abs=1e-15)
+    assert (STEP * STEP * (1 - 1e-12) <= less).all()
+    assert ((out == 0.0) | ((less <= STEP * (1 + 1e-12)) & ((out > 0.0) == (stop < go)))).all()
 
 
 @pytest.mark.parametrize("odds", FAR)
@@ -57,20 +67,25 @@ def test_odds_become_probabilities_and_return(odds: float) -> None:
 def test_odds_beyond_the_range_of_floats_return(in_logs: bool) -> None:
     """Rows for, then rows against the node, then rows for it again."""
     rng = np.random.default_rng(0)
-    nodes, total, largest = node(0.0), [0.0], 0.0
+    nodes, total = node(0.0), Fraction(0)  # exact
+    said, learned, meant, found, true, kept = [], [], [], [], [], []
     for side in np.repeat([1.0, -1.0, 1.0], [2000, 4000, 2000]):
-        own, below = sorted(np.log(rng.uniform(1e-3, 1.0, size=2)), key=lambda value: -side * value)
-        before = math.fsum(total)
-        expected = below + log_of_sum(before + own - below) - log_of_sum(before)
+        own, below = sorted(np.log(rng.uniform(1e-3, 1.0, size=2)).tolist(), key=lambda value: -side * value)
+        before = float(total)
+        meant.append(below + log_of_sum(before + own - below) - log_of_sum(before))
         given = (own, below) if in_logs else (math.exp(own), math.exp(below))
-        only = factor(nodes, 0, 0, *given, in_logs)
-        assert learn_factor(nodes, 0, 0, *given, in_logs) == pytest.approx(only, rel=1e-14)
-        assert (only if in_logs else math.log(only)) == pytest.approx(expected, rel=1e-10, abs=1e-10)
-        total += [own, -below]
-        largest = max(largest, abs(math.fsum(total)))
-        assert log_odds(nodes, 0, 0) == pytest.approx(math.fsum(total), rel=1e-11, abs=1e-9)
-        assert_in_range(nodes)
-    assert largest > 2000.0 and abs(math.fsum(total)) < 0.2 * largest
+        said.append(factor(nodes, 0, 0, *given, in_logs))
+        learned.append(learn_factor(nodes, 0, 0, *given, in_logs))
+        total += Fraction(own) - Fraction(below)
+        true.append(float(total))
+        found.append(log_odds(nodes, 0, 0))
+        kept.append(nodes.copy())
+    assert_close(learned, said, rel=1e-14)
+    assert_close(said if in_logs else np.log(said), meant, rel=1e-10, abs=1e-10)
+    assert_close(found, true, rel=1e-11, abs=1e-9)
+    assert_in_range(np.concatenate(kept))
+    largest = np.abs(true).max()
+    assert largest > 2000.0 and abs(true[-1]) < 0.2 * largest
 
 
 @pytest.mark.parametrize("odds", FAR)

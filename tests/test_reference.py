@@ -44,8 +44,8 @@ def test_aioli(soft, radius, curvature, virtual_weight):
     learner, slow = AIOLI(**options), reference.ReferenceAIOLI(**options)
     p = learner.predict_then_learn(X, Y, sample_weight=weight)
     for t in range(len(X)):
-        assert p[t, 1] == pytest.approx(float(expit(slow.forecast(X[t]))), abs=1e-9)
-        slow.learn(X[t], Y[t, 1], weight[t])
+        margin = slow.learn(X[t], Y[t, 1], weight[t])  # that of the forecast
+        assert p[t, 1] == pytest.approx(float(expit(margin)), abs=1e-9)
     np.testing.assert_allclose(learner.state_.w, np.asarray(slow.leader(), float), rtol=1e-8, atol=1e-9)
     check_certificate(learner, 1.0, slow.certificate())  # lam B^2 = 1
 
@@ -59,8 +59,8 @@ def test_folklore(soft, radius, K, curvature):
     slow = reference.ReferenceFOLKLORE(radius=radius, curvature=curvature, n_classes=K)
     p = learner.predict_then_learn(X, Y, sample_weight=weight)
     for t in range(len(X)):
-        np.testing.assert_allclose(p[t], softmax(np.asarray(slow.forecast(X[t]), float)), atol=1e-9)
-        slow.learn(X[t], Y[t], weight[t])
+        logits = slow.learn(X[t], Y[t], weight[t])  # those of the forecast
+        np.testing.assert_allclose(p[t], softmax(np.asarray(logits, float)), atol=1e-9)
     check_certificate(learner, 2 / radius * K * radius**2, slow.certificate())
 
 
@@ -73,7 +73,7 @@ def test_gaf(soft, radius, K, curvature):
     learner, slow = GAF(**options), reference.ReferenceGAF(**options, n_classes=K)
     p = learner.predict_then_learn(X, Y, sample_weight=weight)
     for t in range(len(X)):
-        if K <= 3:
+        if K == 2 or (K == 3 and t % 2):  # integrals over three classes take long
             np.testing.assert_allclose(p[t], np.asarray(slow.forecast(X[t]), float), atol=1e-10 if K == 2 else 1e-8)
         slow.learn(X[t], Y[t], weight[t], forecast=p[t])
     check_certificate(learner, radius**2, slow.certificate())
@@ -90,8 +90,7 @@ def test_ons(K, radius, gamma, epsilon):
     slow = reference.ReferenceONS(radius=radius, gamma=gamma, epsilon=epsilon, n_classes=K)
     p = learner.predict_then_learn(X, Y, sample_weight=weight)
     for t in range(len(X)):
-        np.testing.assert_allclose(p[t], np.asarray(slow.forecast(X[t]), float), atol=1e-9)
-        slow.learn(X[t], Y[t], weight[t])
+        np.testing.assert_allclose(p[t], np.asarray(slow.learn(X[t], Y[t], weight[t]), float), atol=1e-9)
     c = learner._constants
     check_certificate(learner, c.gamma * c.epsilon / 2 * radius**2, slow.certificate())
 

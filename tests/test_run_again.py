@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("typer.testing")
 
-from commands import command, table
+from commands import command, draw_nothing, table
 from regretless.evaluate.run import report
 
 OPTIONS = ["--target", "y", "--model", "OGD(radius=2)", "--no-hindsight"]
@@ -24,11 +24,17 @@ def stop(*arguments: object) -> None:
 
 
 @pytest.fixture
+def undrawn(monkeypatch):
+    draw_nothing(monkeypatch)
+
+
+@pytest.fixture
 def data(tmp_path) -> Path:
     (tmp_path / "rows.csv").write_text(table(100))
     return tmp_path / "rows.csv"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_finished_run_is_replaced_only_on_request(data, monkeypatch):
     out = data.parent / "out"
     monkeypatch.setattr("sys.argv", ["regretless", "run", str(data), "--out", str(out)])
@@ -46,6 +52,7 @@ def test_a_finished_run_is_replaced_only_on_request(data, monkeypatch):
     assert "forecasts.csv" in files(out)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_checkpoint_is_not_discarded_silently(data, monkeypatch):
     out = data.parent / "out"
     monkeypatch.setattr("sys.argv", ["regretless", "run", str(data)])

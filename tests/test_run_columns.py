@@ -17,7 +17,7 @@ pytest.importorskip("typer.testing")
 import pyarrow.parquet as pq  # noqa: E402
 from pyarrow import csv as pacsv  # noqa: E402
 
-from commands import command  # noqa: E402
+from commands import command, draw_nothing  # noqa: E402
 
 
 def orders(n: int = 60) -> str:
@@ -91,6 +91,12 @@ def test_a_row_that_the_learner_refuses_is_named_by_its_line(tmp_path):
     assert said.exit_code == 0 and [line.split(",")[0] for line in said.stdout.splitlines()[1:]] == ["2", "4"]
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    draw_nothing(monkeypatch)
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_the_default_learner_is_that_of_python(tmp_path):
     """Whether or not it is named."""
     (tmp_path / "rows.csv").write_text("a,y\n" + "1,x\n,z\n2,x\n" * 20)
@@ -145,6 +151,7 @@ def test_a_reader_that_has_read_enough_is_no_error(done):
     assert process.wait(300) == 0
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_columns_that_look_like_identifiers_are_named(tmp_path):
     rng = np.random.default_rng(0)
     lines = [f"{t},{t * t},A{t},w{t % 5},{x:.3f},{int(x > 0)}\n" for t, x in enumerate(rng.normal(size=80))]
@@ -158,6 +165,7 @@ def test_columns_that_look_like_identifiers_are_named(tmp_path):
     assert "identifiers" not in quiet.output
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_names_columns_with_pooled_categories(tmp_path):
     lines = [f"{'abcdef'[t % 6]},w{t % 2},{t % 2}\n" for t in range(60)]
     (tmp_path / "rows.csv").write_text("letter,word,y\n" + "".join(lines))

@@ -18,7 +18,7 @@ pytest.importorskip("typer.testing")
 import pyarrow.parquet as pq  # noqa: E402
 from sklearn import metrics  # noqa: E402
 
-from commands import command  # noqa: E402
+from commands import command, draw_nothing  # noqa: E402
 from regretless.evaluate.run import hindsight, report  # noqa: E402
 from regretless.evaluate.run.decision import costs_of, decision_of  # noqa: E402
 from regretless.evaluate.run.folder import Folder  # noqa: E402
@@ -38,6 +38,12 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    draw_nothing(monkeypatch)
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_the_limit_for_comparators_counts_encoded_columns(tmp_path, monkeypatch):
     (tmp_path / "rows.csv").write_text(words())
     monkeypatch.setattr(hindsight, "END", 200 * 10)  # between one column and its twenty categories
@@ -47,6 +53,7 @@ def test_the_limit_for_comparators_counts_encoded_columns(tmp_path, monkeypatch)
     assert summary["regret"] is None and "200 rows of 21 numbers are too many" in summary["no_regret_because"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_best_model_in_hindsight_is_left_out_on_request(tmp_path):
     (tmp_path / "rows.csv").write_text(words())
     options = ["--target", "y", "--model", "OnlineLogisticRegression", "--json", "--out", tmp_path / "out"]
@@ -57,6 +64,7 @@ def test_the_best_model_in_hindsight_is_left_out_on_request(tmp_path):
     assert summary["regret_certificate"] > 0
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_tells_how_far_it_is(tmp_path):
     (tmp_path / "rows.csv").write_text(words())
     told = []
@@ -91,6 +99,7 @@ def test_killed_in_its_report_a_run_is_resumed(tmp_path):
     assert files(tmp_path / "parts") == files(tmp_path / "whole")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_dates_are_learned_by_the_calendar(tmp_path):
     """A label that depends on the hour alone, which seconds since 1970 do not tell."""
     minutes = np.random.default_rng(0).integers(0, 60 * 24 * 300, 1500)
@@ -160,6 +169,7 @@ def test_scores_over_time_and_reliability_are_sums_over_windows_and_bins():
             assert scores.bins[k, i] == pytest.approx(expected)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_costs_choose_the_threshold_of_run_and_predict(tmp_path):
     (tmp_path / "rows.csv").write_text(words())
     options = ["--target", "y", "--no-hindsight", "--cost", "fp=1,fn=3", "--positive", "no"]
@@ -212,6 +222,7 @@ def test_the_report_speaks_plainly(tmp_path):
     assert "Ball(" not in done.output
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_numbers_have_baselines_too(tmp_path):
     x = np.random.default_rng(0).normal(size=120)
     (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{a},{2 * a + 1}\n" for a in x))

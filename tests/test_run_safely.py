@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("typer.testing")
 
-from commands import command, table
+from commands import command, draw_nothing, table
 from regretless.cli.terminal import printable, printable_json
 from regretless.evaluate.run import report
 from regretless.evaluate.run.folder import Folder
@@ -24,6 +24,11 @@ OPTIONS = ["--target", "y", "--model", "OGD(radius=2)"]
 
 def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    draw_nothing(monkeypatch)
 
 
 def stop(*arguments: object) -> None:
@@ -53,6 +58,7 @@ def test_stopped_in_its_report_and_at_its_end_a_run_goes_on(tmp_path, monkeypatc
     assert "nothing to resume" in other.output
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])
 def test_a_file_that_has_changed_anywhere_is_not_gone_on_with(tmp_path, monkeypatch, kind):
     """Beyond its beginning, at the same size."""
@@ -99,6 +105,7 @@ def test_one_run_at_a_time_writes_to_a_folder(tmp_path):
     lock.release()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_no_file_is_written_through_a_link(tmp_path):
     (tmp_path / "rows.csv").write_text(table(200))
     names = [
@@ -195,6 +202,7 @@ VW = [
     ],
     ids=["weights", "narrow", "three-classes", "one-class", "bad-lines"],
 )
+@pytest.mark.usefixtures("undrawn")
 def test_vw_text_runs_with_the_default_learner(tmp_path, lines, options, classes):
     data = tmp_path / "rows.vw.gz"
     data.write_bytes(gzip.compress("\n".join(lines).encode()))
@@ -207,6 +215,7 @@ def test_vw_text_runs_with_the_default_learner(tmp_path, lines, options, classes
     assert said.exit_code == (3 if summary["bad_rows"] else 0), said.output
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_wide_svmlight_text_needs_its_columns_and_can_be_resumed(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     far = 1 << 24
