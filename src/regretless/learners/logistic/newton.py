@@ -178,11 +178,11 @@ def settle(m: Array, q: Array, weight: float, y: Array, z: Array, p: Array) -> N
 
 @merged_kernel
 def settle_in(m: Array, q: Array, weight: float, y: Array, z: Array, p: Array, move: Array) -> None:
-    """`settle`, with a buffer (K,): to allocate one takes a tenth of the time.
+    """`settle`, with a buffer (K,).
 
     The last step is so short that p follows by its series, without more exponentials: its error is a sixth of the cube
-    of the step. With that of z, which is below 5e-10, a row takes half of the time of steps down to 1e-6 and another
-    softmax (K = 7).
+    of the step, and that of z is below 5e-10. With this and without an array of its own, Newton members take 0.85 of
+    the time that they take with steps down to 1e-6 and another softmax (shuttle, d = 9, K = 7).
     """
     K = m.size
     z[:] = m
