@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from regretless import AIOLI, FOLKLORE, ONS, OnlineLogisticRegression, VovkAzouryWarmuth
 from regretless.core import products
+from regretless.learners.logistic import threads
 
 
 def blas_threads():
@@ -59,6 +60,18 @@ def test_unfit_matrices_are_refused():
         products.multiply(A, A.astype(np.float32))
     with pytest.raises(ValueError, match="contiguous"):
         products.multiply(A[::2, ::2], A[:2])
+
+
+def test_several_threads_are_those_that_share_would_use(monkeypatch):
+    monkeypatch.setattr(products.numba, "get_num_threads", lambda: 4)
+    with threadpool_limits(1):
+        assert not products.several_threads()
+    with threadpool_limits(2):
+        assert products.several_threads()
+        with products.one_thread_per_product():
+            assert products.several_threads() and blas_threads().count(1)
+        monkeypatch.setattr(products.numba, "get_num_threads", lambda: 1)
+        assert not products.several_threads()
 
 
 def test_limits_end_also_after_errors_and_with_the_last_thread():
@@ -133,6 +146,7 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch, learner, d,
     monkeypatch.setattr(products, "WORTH_A_THREAD", 1.0)
     monkeypatch.setattr(products._Limit, "enter", lambda self: setattr(self, "threads", 4))
     monkeypatch.setattr(products._Limit, "leave", lambda self: None)
+    monkeypatch.setattr(threads, "several_threads", lambda: True)
     with threadpool_limits(1):  # per call: as inside `one_thread_per_product`
         several = clone(learner)
         np.testing.assert_array_equal(several.predict_then_learn(X, y), said)

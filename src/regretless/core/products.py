@@ -52,8 +52,8 @@ class _Limit:
     def enter(self) -> None:
         with self.lock:
             if self.depth == 0:
-                self.before = [library.get_num_threads() for library in _libraries()]
-                self.threads = min([numba.get_num_threads(), MOST_THREADS, *self.before])
+                self.before = _allowed()
+                self.threads = _most(self.before)
                 for library in _libraries():
                     library.set_num_threads(1)
             self.depth += 1
@@ -88,6 +88,22 @@ def _libraries() -> list[Any]:
         each for each in found if "scipy" in os.path.dirname(each.filepath).replace(os.sep, "/").split("-packages")[-1]
     ]
     return own or found
+
+
+def _allowed() -> list[int]:
+    """The threads of each library."""
+    return [library.get_num_threads() for library in _libraries()]
+
+
+def _most(allowed: list[int]) -> int:
+    """How many threads a shared product may use, where the libraries may use so many."""
+    return min([numba.get_num_threads(), MOST_THREADS, *allowed])
+
+
+def several_threads() -> bool:
+    """Whether `share` would use more than one thread for any work."""
+    limit = _limit
+    return (limit.threads if limit.depth else _most(_allowed())) > 1
 
 
 def _after_fork() -> None:

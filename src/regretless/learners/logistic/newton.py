@@ -43,7 +43,7 @@ from regretless.learners.logistic.folds import fold, zeros
 from regretless.learners.logistic.linear import forecast_row
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
 
-CLOSE = 1e-6  # a Newton step that changes no difference of logits by more leaves an error of its square
+CLOSE = 3e-5  # a Newton step that changes no difference of logits by more leaves an error of at most half its square
 NEAR = 0.5  # a Newton step that changes differences by less is taken whole
 MOST_STEPS = 100
 
@@ -64,7 +64,7 @@ def first_variance(regularization: Array, n_classes: int) -> Array:
 @kernel
 def buffers_for(P: Array, n_classes: int) -> tuple[Array, Array]:
     """What `run` needs. Members with matrices of the same shape share it: to allocate takes as long as a short row."""
-    return zeros(P.shape[-3] + 2, P.shape[-1]), np.empty((3, n_classes))
+    return zeros(P.shape[-3] + 2, P.shape[-1]), np.empty((4, n_classes))
 
 
 @kernel
@@ -119,7 +119,7 @@ def meet(
         return
     for k in range(K):
         numbers[0, k] = variance(V, k, X, t) if C > 1 else q
-    settle(out[t], numbers[0], c, Y[t], numbers[1], numbers[2])
+    settle_in(out[t], numbers[0], c, Y[t], numbers[1], numbers[2], numbers[3])
     bends = 0.0
     for k in range(K):
         p = numbers[2, k]
@@ -173,26 +173,45 @@ def settle(m: Array, q: Array, weight: float, y: Array, z: Array, p: Array) -> N
     z minimises :math:`\sum_k (z_k - m_k - c q_k y_k)^2/(2cq_k) + lse(z)`. This is Newton's method, whose system is
     diagonal plus rank one. The length of a long step is that of FTRL's refit, with which the function decreases.
     """
+    settle_in(m, q, weight, y, z, p, np.empty(m.size))
+
+
+@merged_kernel
+def settle_in(m: Array, q: Array, weight: float, y: Array, z: Array, p: Array, move: Array) -> None:
+    """`settle`, with a buffer (K,).
+
+    The last step is so short that p follows by its series, without more exponentials: its error is a sixth of the cube
+    of the step, and that of z is below 5e-10. With this and without an array of its own, Newton members take 0.85 of
+    the time that they take with steps down to 1e-6 and another softmax (shuttle, d = 9, K = 7).
+    """
     K = m.size
-    move = np.empty(K)
     z[:] = m
     for _ in range(MOST_STEPS):
         softmax(z, p)
         above = along = 0.0
         for k in range(K):
-            bent = 1.0 + weight * q[k] * p[k]
-            move[k] = (m[k] - z[k] + weight * q[k] * (y[k] - p[k])) / bent
+            slope = weight * q[k] * p[k]
+            inverse = 1.0 / (1.0 + slope)
+            move[k] = (m[k] - z[k] + weight * q[k] * (y[k] - p[k])) * inverse
             above += p[k] * move[k]
-            along += p[k] * (weight * q[k] * p[k] / bent)
+            along += p[k] * (slope * inverse)
         mean = above / (1.0 - along)
         low, high = math.inf, -math.inf
         for k in range(K):
-            move[k] += mean * (weight * q[k] * p[k] / (1.0 + weight * q[k] * p[k]))
+            slope = weight * q[k] * p[k]
+            move[k] += mean * (slope / (1.0 + slope))
             low, high = min(low, move[k]), max(high, move[k])
         spread = high - low
         step = 1.0 if spread <= NEAR else math.log1p(spread) / spread
         for k in range(K):
             z[k] += step * move[k]
         if spread <= CLOSE:
-            break
+            total = 0.0
+            for k in range(K):
+                away = move[k] - low
+                p[k] += p[k] * (away + 0.5 * away * away)
+                total += p[k]
+            for k in range(K):
+                p[k] /= total
+            return
     softmax(z, p)

@@ -11,7 +11,7 @@ import numpy as np
 
 from regretless.core import products
 from regretless.core.interrupts import uninterrupted
-from regretless.core.products import one_thread_per_product, share
+from regretless.core.products import one_thread_per_product, several_threads, share
 from regretless.core.types import Array
 from regretless.learners.logistic import effort, forest
 from regretless.learners.logistic.expanded import forest_place
@@ -24,7 +24,7 @@ FOREST = -1
 
 def play(game: Game, X: Array, Y: Array, weight: Array, reserves: bool, out: Array) -> int:
     """`Game.run`, on threads where that pays."""
-    playing = run if pays(game.state, len(X)) else Game.run
+    playing = run if pays(game.state, len(X)) and several_threads() else Game.run
     return playing(game, X, Y, weight, reserves, out)
 
 

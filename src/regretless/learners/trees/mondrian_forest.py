@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from regretless.theory import bounds
 MEMORY = 2**30  # bytes of the forest, if max_nodes is None
 MOST_NODES = 2**53  # of all trees: the table has their numbers as floats
 LARGE = 2**20  # bytes of a table that is made with memory to grow into, of up to AHEAD times its size
-AHEAD = 16
+AHEAD = 64
 FIRST_NODES = 4  # per tree, for which a new forest has room
 LEAST_DIRICHLET = 1e-9  # forecasts are far from 0: see SURE in mondrian_tree.py
 
@@ -231,17 +232,30 @@ def with_room(nodes: Array, n_trees: int, max_nodes: int) -> Array:
     """The table with twice the room, as far as the trees may grow. (Where it is made depends on the rows only.)
 
     A large table is the beginning of one that is larger still, so that it is seldom copied: the system provides memory
-    only where it is written, and new memory takes more time than all of the arithmetic on wide rows.
+    only where it is written, and new memory takes more time than all of the arithmetic on wide rows. (On 1,000 rows of
+    256 columns a forest uses 45 MB; with a table that is copied on the way, it would use 65.)
     """
     most, wide = n_trees * max_nodes, nodes.shape[1]
     rows, behind = min(2 * len(nodes), most), nodes.base
     if not isinstance(behind, np.ndarray) or len(behind) < rows or not continues(nodes, behind):
-        ahead = rows
         if 8 * rows * wide >= LARGE:
-            ahead = max(rows, min(AHEAD * rows, most, MEMORY // (8 * wide)))
-        behind = np.zeros((ahead, wide))
+            behind = from_system(max(rows, min(AHEAD * rows, most, MEMORY // (8 * wide))), wide)
+        else:
+            behind = np.zeros((rows, wide))
         behind[: len(nodes)] = nodes
     return behind[:rows]
+
+
+def from_system(rows: int, wide: int) -> Array:
+    """Zeros, in pages of the usual size.
+
+    NumPy asks for huge pages, which the system takes from memory that nobody has used for long, and a virtual machine
+    has to get from its host: 1,000 rows of 256 columns took 40 to 130 microseconds each, and take 57 with usual pages.
+    """
+    if not hasattr(mmap, "MAP_ANONYMOUS"):  # Windows
+        return np.zeros((rows, wide))
+    memory = mmap.mmap(-1, 8 * rows * wide, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.ndarray((rows, wide), buffer=memory)
 
 
 def continues(nodes: Array, behind: Array) -> bool:
