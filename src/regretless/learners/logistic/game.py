@@ -286,6 +286,7 @@ def compiled(kind: Any) -> Kernels:
         """
         listed = opened(address)
         s, c, kept = listed.state, listed.constants, listed.desk
+        X, Y, weight, out = borrowed(X), borrowed(Y), borrowed(weight), borrowed(out)
         n = X.shape[0]
         m, alone = rows_at_once(s, c, n), n == 1 and take(kept.marks)
         ready = alone and weight[0] != 0.0 and has_forecast(kept, X)
@@ -298,12 +299,13 @@ def compiled(kind: Any) -> Kernels:
                 said = desk.logits[forest_place(c), : stop - start]
                 stop = start + forest_run(s, known(s), X[start:stop], Y[start:stop], weight[start:stop], said)
             r, counts = stop - start, s.moments[COUNT].copy()
-            own = X[start:stop], desk.rows[:r], desk.ranged[:r], counts, Y[start:stop], weight[start:stop]
+            own = X[start:stop], desk.rows[:r], desk.ranged[:r], borrowed(counts), Y[start:stop], weight[start:stop]
             told = Told(*own, desk.splines, desk.places, ready)
             rescale(s.moments, told.X, told.weight, told.rows, told.ranged)
             blank(told.ranged, c.blind)
             call(listed.members, (address, 0, linear_members(c) + 1, told, desk.logits))
             finish(s, c, told, desk.logits[:, :r], desk.room, options.reserves, out[start:stop])
+            keep(counts)
             if stop < wanted:
                 break
         keep(own_desk)
@@ -313,7 +315,7 @@ def compiled(kind: Any) -> Kernels:
 
     def forecast(address: int, X: Array, options: Options, out: Array) -> None:
         listed = opened(address)
-        say(listed.state, listed.constants, X, listed.desk, out)
+        say(listed.state, listed.constants, borrowed(X), listed.desk, borrowed(out))
 
     return Kernels(play_by_address, named_kernel(run, name), named_kernel(forecast, name), code, kind)
 
