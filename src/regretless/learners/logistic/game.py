@@ -299,8 +299,9 @@ def compiled(kind: Any) -> Kernels:
                 said = desk.logits[forest_place(c), : stop - start]
                 stop = start + forest_run(s, known(s), X[start:stop], Y[start:stop], weight[start:stop], said)
             r, counts = stop - start, s.moments[COUNT].copy()
+            known_row = ready and r > 0  # the forest may have had no room for it
             own = X[start:stop], desk.rows[:r], desk.ranged[:r], borrowed(counts), Y[start:stop], weight[start:stop]
-            told = Told(*own, desk.splines, desk.places, ready)
+            told = Told(*own, desk.splines, desk.places, known_row)
             rescale(s.moments, told.X, told.weight, told.rows, told.ranged)
             blank(told.ranged, c.blind)
             call(listed.members, (address, 0, linear_members(c) + 1, told, desk.logits))
