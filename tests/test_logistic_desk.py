@@ -61,7 +61,9 @@ def test_missing_values() -> None:
     assert_same_state(whole, one)
 
 
-@pytest.mark.parametrize("between", ["another row is learned", "another row is forecast", "a block", "changed in place"])
+@pytest.mark.parametrize(
+    "between", ["another row is learned", "another row is forecast", "a block", "changed in place"]
+)
 def test_a_forecast_that_is_not_of_this_row_and_state_is_not_used(between: str) -> None:
     X, y = some_rows()
     one, plain = begun(X, y), begun(X, y)
