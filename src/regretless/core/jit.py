@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import config
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.caching import FunctionCache, _CacheLocator
 from numba.core.compiler import Compiler
 from numba.extending import overload, register_jitable
 
 from regretless.core.compile_cache import cache_home, make_private, private_folder, why_distrusted
 from regretless.core.linked import Kernel as Compiled
-from regretless.core.linked import LinkableCacheImpl
+from regretless.core.linked import KernelCacheImpl, LinkableCacheImpl
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -105,7 +105,7 @@ class _LinkableLocator(_StampedLocator):
         return f"{self._place}-linkable"
 
 
-class _StampedCacheImpl(CompileResultCacheImpl):
+class _StampedCacheImpl(KernelCacheImpl):
     _locator_classes = [_StampedLocator]
 
 

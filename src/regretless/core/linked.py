@@ -22,6 +22,7 @@ from numba.core.registry import CPUDispatcher
 
 # Numba has no types.
 parse_bitcode: Any = binding.parse_bitcode
+parse_assembly: Any = binding.parse_assembly
 compiled_by: Any = compile_extra
 result_of: Any = compile_result
 flags_for: Any = Flags
@@ -124,6 +125,20 @@ class Kernel(Dispatcher):
         for environment in cres._find_referenced_environments():
             cres.codegen.set_env(environment.env_name, environment)
         super().add_overload(cres)
+
+
+class KernelCacheImpl(CompileResultCacheImpl):
+    """Writes what `Kernel` compiles: machine code, without the code for linking, which other kernels have of `Linked`.
+
+    Numba would read that code whenever it loads a kernel, and uses nothing but the names of its functions.
+    """
+
+    def reduce(self, cres: Any) -> Any:
+        """What is written: empty functions in place of the code for linking."""
+        (name, kind, (machine_code, _)), *rest = cres._reduce()
+        defined = [each.name for each in cres.library._final_module.functions if not each.is_declaration]
+        functions = parse_assembly("".join(f'define void @"{each}"() {{ ret void }}\n' for each in defined))
+        return (name, kind, (machine_code, functions.as_bitcode())), *rest
 
 
 class LinkableCacheImpl(CompileResultCacheImpl):

@@ -293,6 +293,48 @@ def caller(kinds: Kinds, returns: Any = types.none) -> Any:
     return call
 
 
+# ---------------------------------------------------------------------- room that one thread uses at a time
+
+
+def _take(context: Any, marks: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        place, number = _first(context, builder, signature, given), context.get_constant
+        swapped = builder.cmpxchg(place, number(types.int64, 0), number(types.int64, 1), "acq_rel", "monotonic")
+        return builder.extract_value(swapped, 1)
+
+    return types.boolean(marks), generate
+
+
+def _give_back(context: Any, marks: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        place = _first(context, builder, signature, given)
+        builder.store_atomic(context.get_constant(types.int64, 0), place, "release", 8)
+        return context.get_dummy_value()
+
+    return types.none(marks), generate
+
+
+def _first(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    """Where the first number of an array is."""
+    return context.make_array(signature.args[0])(context, builder, given[0]).data
+
+
+def _take_plainly(marks: NDArray[np.int64]) -> bool:
+    free = marks[0] == 0
+    marks[0] = 1
+    return bool(free)
+
+
+def _give_back_plainly(marks: NDArray[np.int64]) -> None:
+    marks[0] = 0
+
+
+# For compiled code, in which threads run at the same time. `take(marks)`: marks[0] becomes 1, and whether it was 0
+# before, which is so for one thread alone. `give_back(marks)`: it becomes 0.
+take: Any = _take_plainly if numba_config.DISABLE_JIT else intrinsic(_take)
+give_back: Any = _give_back_plainly if numba_config.DISABLE_JIT else intrinsic(_give_back)
+
+
 # ---------------------------------------------------------------------- the calls
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from regretless.core.borrow import borrowed
 from regretless.core.jit import kernel
 from regretless.core.links import softmax
 from regretless.core.types import Array
@@ -34,6 +35,7 @@ class Rates(NamedTuple):
 @kernel
 def run(table: Array, slope: Array, rates: Rates, X: Array, Y: Array, weight: Array, out: Array) -> None:
     """Play a block with one member. `out` holds the logits forecast, slope[0] the member's sum of g.w."""
+    table, X, Y, weight, out = borrowed(table), borrowed(X), borrowed(Y), borrowed(weight), borrowed(out)
     K = Y.shape[1]
     _, C, d = table.shape
     w, squares, gradients = table[WEIGHTS], table[SQUARES], table[GRADIENTS]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -112,6 +113,7 @@ class Encoder:
     names: tuple[Any, ...] | None = field(init=False, repr=False)  # of all input columns
     name_set: frozenset[Any] = field(init=False, repr=False)
     format: str = field(init=False, repr=False)  # of the numbers of a row, for `pack_into`
+    values_of: Any = field(init=False, repr=False, compare=False, default=None)  # of a dictionary that has all names
     keeps_arrays: bool = field(init=False, repr=False)  # whether a row without names and missing values stays as it is
     extent: ClassVar[int] = 0  # an encoder never changes
 
@@ -120,6 +122,8 @@ class Encoder:
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "name_set", frozenset(names or ()))
         object.__setattr__(self, "format", f"{len(names or ())}d")
+        if names is not None and len(names) > 1 and self.schema.is_identity:
+            object.__setattr__(self, "values_of", itemgetter(*names))
         keeps = names is None and self.schema.is_numeric and not self.schema.levels
         object.__setattr__(self, "keeps_arrays", keeps)
 
@@ -228,6 +232,8 @@ class Encoder:
         Numbers may be too large to be learned.
         """
         schema, names = self.schema, self.names
+        if self.values_of is not None and (packed := self._numbers_of(x)) is not None:
+            return packed
         if schema.has_unknown or names is None:
             return None
         values = [*map(x.get, names)]
@@ -239,10 +245,6 @@ class Encoder:
         if (lacks or len(x) != len(names)) and not x.keys() <= self.name_set:
             return None
         try:
-            if schema.is_identity and not lacks:
-                packed: Any = np.empty(len(values))
-                struct.pack_into(self.format, packed, 0, *values)  # half of the time of np.array
-                return packed
             row = np.zeros(schema.width)
             row[schema.number_places] = np.array(numbers, dtype=np.float64)  # None becomes NaN
             for j, places in schema.category_places.items():
@@ -262,9 +264,21 @@ class Encoder:
                     return None
             if schema.coded:
                 row = np.r_[row, [slot_of(values[j]) for j in schema.coded]]
-        except (TypeError, OverflowError, struct.error):  # a category without a hash, or an integer beyond floats
+        except (TypeError, OverflowError):  # a category without a hash, or an integer beyond floats
             return None
         return row if not lacks or self._marks_missing(values, row) else None
+
+    def _numbers_of(self, x: dict[Any, Any]) -> Array | None:
+        """The values of a dictionary with one number for each name, in two thirds of the time that others take."""
+        try:
+            values = self.values_of(x)
+            if len(x) != len(values) or not {*map(type, values)} <= NUMBERS:
+                return None
+            packed: Any = np.empty(len(values))
+            struct.pack_into(self.format, packed, 0, *values)  # half of the time of np.array
+            return packed
+        except (KeyError, OverflowError, struct.error):  # a name that it lacks, or an integer beyond floats
+            return None
 
     def _marks_missing(self, values: list[Any], row: Array) -> bool:
         """Set the indicators of missing values; False if the row must be refused, or adds an indicator."""

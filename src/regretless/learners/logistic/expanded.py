@@ -11,9 +11,10 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regretless.core import state_checks
-from regretless.core.jit import inlined_kernel, kernel, merged_kernel
+from regretless.core.jit import inlined_kernel, jitable, kernel, merged_kernel
 from regretless.core.types import Array
 from regretless.learners.logistic import folds, forest, fourier_rows, linear, newton, product_rows, splines, stacking
 from regretless.learners.logistic.effort import Sizes
@@ -22,7 +23,7 @@ from regretless.learners.logistic.members import Constants, Members
 from regretless.learners.logistic.newton import Step, buffers_for, first_variance
 from regretless.learners.logistic.product_rows import choose_pairs
 from regretless.learners.logistic.scaling import COUNT, FARTHEST
-from regretless.learners.logistic.splines import SAMPLE, Ranks
+from regretless.learners.logistic.splines import SAMPLE, Ranks, enter_row, spline_row
 
 if TYPE_CHECKING:
     from regretless.learners.logistic.state import LogisticState
@@ -41,19 +42,32 @@ class Given(NamedTuple):
     X: Array
     rows: Array  # rescaled
     counts: Array  # of the values learned before, per column; updated
+    splines: Array  # (at least n, D) room for the spline rows; with `ready` they are there
+    places: NDArray[np.int64]  # of one row: see `spline_row`
+    ready: bool
 
 
 # ---------------------------------------------------------------------- kernels
 
 
+@jitable
+def spline_width(s: LogisticState) -> int:
+    """How many columns a spline row has, 0 if there are none."""
+    return s.spline_weights.shape[2] if s.spline_weights.shape[0] else 0
+
+
 @merged_kernel
-def widest(s: LogisticState) -> int:
-    """How many columns an expanded row has at most."""
+def expanded_width(s: LogisticState) -> int:
+    """How many columns the expanded rows have that are held at a time."""
+    return spline_width(s) + widest_other(s)
+
+
+@merged_kernel
+def widest_other(s: LogisticState) -> int:
+    """How many columns an expanded row that is no spline row has at most."""
     found = 0
-    if s.spline_weights.shape[0]:
-        found = s.spline_weights.shape[2]
     if s.fourier_weights.shape[0]:
-        found = max(found, s.fourier_weights.shape[2])
+        found = s.fourier_weights.shape[2]
     if s.product_weights.shape[0]:
         found = max(found, s.product_weights.shape[2])
     return found
@@ -74,12 +88,16 @@ def forest_place(c: Constants) -> int:
 @inlined_kernel
 def run(s: LogisticState, c: Constants, given: Given, Y: Array, weight: Array, logits: Array) -> None:
     """Play a block with every member; `logits` (all members, at least n, K) holds the logits forecast."""
-    X, rows, counts = given
+    X, rows, counts = given.X, given.rows, given.counts
     S, F, Q, n = c.splines.shape[0], c.fourier.shape[0], c.products.shape[0], X.shape[0]
-    at, buffer = linear_members(c), np.empty(n * widest(s))
+    at, buffer = linear_members(c), np.empty(n * widest_other(s))
     if S:
-        expanded = block_of(buffer, n, s.spline_weights.shape[2])
-        write_spline_rows(Ranks(s.samples, counts, c.numbers, c.sizes[0]), X, weight, rows, expanded)
+        expanded = given.splines[:n]
+        ranks = Ranks(s.samples, counts, c.numbers, c.sizes[0])
+        if given.ready:
+            enter_row(ranks, X, 0, given.places)
+        else:
+            write_spline_rows(ranks, X, weight, rows, expanded)
         work = buffers_for(s.spline_matrices[:1], Y.shape[1])
         for i in range(S):
             own = Step(c.splines[i, 0], c.splines[i, 1], 1.0)
@@ -110,12 +128,14 @@ def run(s: LogisticState, c: Constants, given: Given, Y: Array, weight: Array, l
 @inlined_kernel
 def forecast_block(s: LogisticState, c: Constants, given: Given, logits: Array) -> None:
     """The logits of a block, all from the same state, of which no array is written."""
-    X, rows, counts = given
+    X, rows = given.X, given.rows
     S, F, Q, n = c.splines.shape[0], c.fourier.shape[0], c.products.shape[0], X.shape[0]
-    at, buffer, nothing = linear_members(c), np.empty(n * widest(s)), np.zeros(n)
+    at, buffer, nothing = linear_members(c), np.empty(n * widest_other(s)), np.zeros(n)
     if S:
-        expanded = block_of(buffer, n, s.spline_weights.shape[2])
-        write_spline_rows(Ranks(s.samples, counts, c.numbers, c.sizes[0]), X, nothing, rows, expanded)
+        expanded = given.splines[:n]
+        ranks = Ranks(s.samples, given.counts, c.numbers, c.sizes[0])
+        for t in range(n):
+            spline_row(ranks, X, t, rows, expanded, given.places)
         for i in range(S):
             linear_forecast(s.spline_weights[i], expanded, logits[at + i, :n])
     if F:

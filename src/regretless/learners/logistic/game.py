@@ -13,17 +13,30 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from regretless.core.jit import inlined_kernel, kernel, merged_kernel, named_kernel
-from regretless.core.one_row import MachineCode, Table, caller, can_be_listed, form_of, name_of, reader, type_of
+from regretless.core.borrow import borrowed, keep
+from regretless.core.jit import inlined_kernel, jitable, kernel, merged_kernel, named_kernel
+from regretless.core.one_row import (
+    MachineCode,
+    Table,
+    caller,
+    can_be_listed,
+    form_of,
+    give_back,
+    name_of,
+    reader,
+    take,
+    type_of,
+)
 from regretless.core.types import Array
 from regretless.learners.logistic import adagrad, certified, expanded, forest, frequencies, newton
 from regretless.learners.logistic.adagrad import WEIGHTS, Rates
 from regretless.learners.logistic.certified import Reach
-from regretless.learners.logistic.expanded import Given, forest_place, linear_members, widest
+from regretless.learners.logistic.expanded import Given, expanded_width, forest_place, linear_members, spline_width
 from regretless.learners.logistic.linear import forecast_block
 from regretless.learners.logistic.members import RANGED, Constants
-from regretless.learners.logistic.mixing import MixtureState, blend, mix
+from regretless.learners.logistic.mixing import MixtureState, Room, blend_in, borrowed_room, mix_in, new_room
 from regretless.learners.logistic.newton import Step, buffers_for
 from regretless.learners.logistic.scaling import COUNT, MEAN, blank, rescale
 from regretless.learners.logistic.state import LogisticState
@@ -47,6 +60,72 @@ class Told(NamedTuple):
     counts: Array  # of the values learned before, per column
     Y: Array
     weight: Array
+    splines: Array  # these three as in `Given`
+    places: NDArray[np.int64]
+    ready: bool
+
+
+class Desk(NamedTuple):
+    """Room for some rows. That for one row also keeps the last forecast of one, until another row is learned.
+
+    Usually that row is learned next, from the same state. Then it is not expanded and mixed a second time. The desk is
+    no part of the learner: it belongs to a `Game`, and copies, pickles and model files are without it.
+    """
+
+    marks: NDArray[np.int64]  # BUSY: whether some thread uses the desk; READY: whether it has the forecast of x
+    x: Array  # (1, d)
+    rows: Array  # (m, d') these two as in `Told`
+    ranged: Array
+    splines: Array  # (m, D)
+    places: NDArray[np.int64]
+    logits: Array  # (members, m, K)
+    room: Room
+
+
+BUSY, READY = range(2)
+
+
+@jitable
+def new_desk(s: LogisticState, c: Constants, m: int) -> Desk:
+    """Room for m rows."""
+    d, K, N = s.tables.shape[3], s.slots.size, c.prior.size
+    return Desk(
+        np.zeros(2, np.int64),
+        np.empty((1, s.moments.shape[1])),
+        np.empty((m, d)),
+        np.empty((m, d)),
+        np.empty((m, spline_width(s))),
+        np.empty(c.numbers.size, np.int64),
+        np.empty((N, m, K)),
+        new_room(N, c.stacks, m, K),
+    )
+
+
+@inlined_kernel
+def borrowed_desk(own: Desk) -> Desk:
+    """The same arrays, borrowed."""
+    return Desk(
+        borrowed(own.marks),
+        borrowed(own.x),
+        borrowed(own.rows),
+        borrowed(own.ranged),
+        borrowed(own.splines),
+        borrowed(own.places),
+        borrowed(own.logits),
+        borrowed_room(own.room),
+    )
+
+
+@kernel
+def has_forecast(desk: Desk, X: Array) -> bool:
+    """Whether the desk has the forecast of the one row of X, bit for bit."""
+    if desk.marks[READY] == 0:
+        return False
+    given, kept = X[0].view(np.int64), desk.x[0].view(np.int64)
+    for j in range(given.size):
+        if given[j] != kept[j]:
+            return False
+    return True
 
 
 class Options(NamedTuple):
@@ -65,7 +144,7 @@ def known(s: LogisticState) -> Array:
 def rows_at_once(s: LogisticState, c: Constants, n: int) -> int:
     """How many of n rows a member plays before the next one does."""
     d, K = s.tables.shape[3], s.slots.size
-    return min(n, AT_ONCE, max(1, ENTRIES // (2 * d + widest(s) + c.prior.size * K)))
+    return min(n, AT_ONCE, max(1, ENTRIES // (2 * d + expanded_width(s) + c.prior.size * K)))
 
 
 @inlined_kernel
@@ -95,12 +174,13 @@ def play_members(s: LogisticState, c: Constants, first: int, last: int, told: To
             adagrad_run(s.tables[i], s.slopes[i : i + 1], rates, own_rows, Y, weight, said)
         else:
             frequencies_run(s.counts, Y, weight, said)
-    if last > M + N + R + 1 and widest(s):
-        expanded_run(s, c, Given(told.X, rows, told.counts), Y, weight, logits)
+    if last > M + N + R + 1 and expanded_width(s):
+        given = Given(told.X, rows, told.counts, told.splines, told.places, told.ready)
+        expanded_run(s, c, given, Y, weight, logits)
 
 
 @merged_kernel
-def finish(s: LogisticState, c: Constants, told: Told, logits: Array, reserves: bool, out: Array) -> None:
+def finish(s: LogisticState, c: Constants, told: Told, logits: Array, room: Room, reserves: bool, out: Array) -> None:
     """Mix what the members have said of some rows."""
     sizes = np.empty(told.rows.shape[0])
     for t in range(sizes.size):
@@ -109,20 +189,25 @@ def finish(s: LogisticState, c: Constants, told: Told, logits: Array, reserves: 
             square += told.rows[t, j] * told.rows[t, j]
         sizes[t] = math.sqrt(square)
     mixture = MixtureState(c.prior, s.log_weight, s.losses, s.scores, s.bins, s.tally, s.stack_matrix, s.stack_weights)
-    mix(mixture, logits, told.Y, told.weight, sizes, c.shares, reserves, out)
+    mix_in(room, mixture, logits, told.Y, told.weight, sizes, c.shares, reserves, told.ready, out)
 
 
 @inlined_kernel
-def say(s: LogisticState, c: Constants, X: Array, out: Array) -> None:
-    """What is forecast for rows of weight 0. No array of the state is written: other threads may be reading it."""
-    M, N, R = s.P.shape[0], s.weights.shape[0], s.tables.shape[0]
-    n, K, d = X.shape[0], out.shape[1], s.tables.shape[3]
-    m = rows_at_once(s, c, n)
-    Z, by_range, logits, nothing = np.empty((m, d)), np.empty((m, d)), np.empty((c.prior.size, m, K)), np.zeros(m)
+def say(s: LogisticState, c: Constants, X: Array, kept: Desk, out: Array) -> None:
+    """What is forecast for rows of weight 0. No array of the state is written: other threads may be reading it.
+
+    The forecast of one row stays on the desk, unless another thread is using it.
+    """
+    M, N, R, n = s.P.shape[0], s.weights.shape[0], s.tables.shape[0], X.shape[0]
+    m, keeps = rows_at_once(s, c, n), n == 1 and take(kept.marks)
+    own_desk = kept if keeps else new_desk(s, c, m)
+    desk = borrowed_desk(own_desk)
+    desk.marks[READY] = 0
+    logits = desk.logits
     for start in range(0, n, max(m, 1)):
         stop = min(n, start + m)
-        rows, ranged = Z[: stop - start], by_range[: stop - start]
-        rescale(s.moments, X[start:stop], nothing, rows, ranged)
+        rows, ranged = desk.rows[: stop - start], desk.ranged[: stop - start]
+        rescale(s.moments, X[start:stop], np.zeros(stop - start), rows, ranged)
         blank(ranged, c.blind)
         for i in range(M):
             own = SurrogateState(s.P[i], s.w[i], s.tallies[i])
@@ -134,11 +219,17 @@ def say(s: LogisticState, c: Constants, X: Array, out: Array) -> None:
             own_rows = ranged if c.rates[i, 2] == RANGED else rows
             forecast_block(s.tables[i, WEIGHTS], own_rows, logits[M + N + i, : stop - start])
         frequencies_forecast(s.counts, logits[M + N + R, : stop - start])
-        if widest(s):
-            expanded_forecast(s, c, Given(X[start:stop], rows, s.moments[COUNT].copy()), logits)
+        if expanded_width(s):
+            given = Given(X[start:stop], rows, s.moments[COUNT], desk.splines, desk.places, False)
+            expanded_forecast(s, c, given, logits)
         if s.forest_sizes.size:
             forest_forecast(s, X[start:stop], logits[forest_place(c), : stop - start])
-        blend(s.log_weight, s.stack_weights, logits[:, : stop - start], out[start:stop])
+        blend_in(desk.room, s.log_weight, s.stack_weights, logits[:, : stop - start], out[start:stop])
+    keep(own_desk)
+    if keeps:
+        kept.x[0] = X[0]
+        kept.marks[READY] = 1
+        give_back(kept.marks)
 
 
 # ---------------------------------------------------------------------- kernels by the address of the table
@@ -149,6 +240,7 @@ class Listed(NamedTuple):
 
     state: LogisticState
     constants: Constants
+    desk: Desk  # for one row
     members: int  # the address of the kernel that plays them
 
 
@@ -168,7 +260,8 @@ _found: dict[Any, Kernels] = {}  # by the form of the contents
 def some_rows() -> tuple[Told, Array]:
     """No rows, for the types that `members` is called with."""
     table, line = np.empty((0, 0)), np.empty(0)
-    return Told(table, table, table, line, table, line), np.empty((0, 0, 0))
+    places = np.empty(0, dtype=np.int64)
+    return Told(table, table, table, line, table, line, table, places, False), np.empty((0, 0, 0))
 
 
 def compiled(kind: Any) -> Kernels:
@@ -192,28 +285,38 @@ def compiled(kind: Any) -> Kernels:
         does: the result is the same to the bit. The last one, which may combine the others, plays with the mixture.
         """
         listed = opened(address)
-        s, c = listed.state, listed.constants
-        n, K, d = X.shape[0], Y.shape[1], s.tables.shape[3]
-        m = rows_at_once(s, c, n)
-        Z, by_range, logits = np.empty((m, d)), np.empty((m, d)), np.empty((c.prior.size, m, K))
+        s, c, kept = listed.state, listed.constants, listed.desk
+        X, Y, weight, out = borrowed(X), borrowed(Y), borrowed(weight), borrowed(out)
+        n = X.shape[0]
+        m, alone = rows_at_once(s, c, n), n == 1 and take(kept.marks)
+        ready = alone and weight[0] != 0.0 and has_forecast(kept, X)
+        kept.marks[READY] = 0
+        own_desk = kept if alone else new_desk(s, c, m)
+        desk, stop = borrowed_desk(own_desk), 0
         for start in range(0, n, max(m, 1)):
             wanted = stop = min(n, start + m)
             if s.forest_sizes.size:
-                said = logits[forest_place(c), : stop - start]
+                said = desk.logits[forest_place(c), : stop - start]
                 stop = start + forest_run(s, known(s), X[start:stop], Y[start:stop], weight[start:stop], said)
             r, counts = stop - start, s.moments[COUNT].copy()
-            told = Told(X[start:stop], Z[:r], by_range[:r], counts, Y[start:stop], weight[start:stop])
+            known_row = ready and r > 0  # the forest may have had no room for it
+            own = X[start:stop], desk.rows[:r], desk.ranged[:r], borrowed(counts), Y[start:stop], weight[start:stop]
+            told = Told(*own, desk.splines, desk.places, known_row)
             rescale(s.moments, told.X, told.weight, told.rows, told.ranged)
             blank(told.ranged, c.blind)
-            call(listed.members, (address, 0, linear_members(c) + 1, told, logits))
-            finish(s, c, told, logits[:, :r], options.reserves, out[start:stop])
+            call(listed.members, (address, 0, linear_members(c) + 1, told, desk.logits))
+            finish(s, c, told, desk.logits[:, :r], desk.room, options.reserves, out[start:stop])
+            keep(counts)
             if stop < wanted:
-                return stop
-        return n
+                break
+        keep(own_desk)
+        if alone:
+            give_back(kept.marks)
+        return stop
 
     def forecast(address: int, X: Array, options: Options, out: Array) -> None:
         listed = opened(address)
-        say(listed.state, listed.constants, X, out)
+        say(listed.state, listed.constants, borrowed(X), listed.desk, borrowed(out))
 
     return Kernels(play_by_address, named_kernel(run, name), named_kernel(forecast, name), code, kind)
 
@@ -221,11 +324,11 @@ def compiled(kind: Any) -> Kernels:
 class Game:
     """The compiled game of one state and its constants. They are listed once: that takes as long as some rows."""
 
-    __slots__ = ("constants", "kernels", "state", "table")
+    __slots__ = ("constants", "desk", "kernels", "state", "table")
 
     def __init__(self, state: LogisticState, constants: Constants) -> None:
-        self.state, self.constants = state, constants
-        listed = Listed(state, constants, 0)
+        self.state, self.constants, self.desk = state, constants, new_desk(state, constants, 1)
+        listed = Listed(state, constants, self.desk, 0)
         form = form_of(listed)
         if form not in _found:
             if not can_be_listed(listed):

@@ -36,6 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from regretless.core.borrow import borrowed
 from regretless.core.jit import apart_kernel, kernel, merged_kernel, summing_kernel
 from regretless.core.links import softmax
 from regretless.core.types import Array
@@ -76,7 +77,8 @@ def run(
     P has K matrices in the form of folds.py, or one that serves all classes, and w is (K, d). For K = 2 they have one
     of each.
     """
-    C, d, K, (lines, numbers) = P.shape[0], w.shape[1], Y.shape[1], buffers
+    P, w, X, Y, weight, out = borrowed(P), borrowed(w), borrowed(X), borrowed(Y), borrowed(weight), borrowed(out)
+    C, d, K, lines, numbers = P.shape[0], w.shape[1], Y.shape[1], borrowed(buffers[0]), borrowed(buffers[1])
     V, row = lines[:C], lines[C:]
     for t in range(X.shape[0]):
         forecast_row(w, X, t, out)

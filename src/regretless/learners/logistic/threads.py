@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from regretless.core import products
 from regretless.core.interrupts import uninterrupted
 from regretless.core.products import one_thread_per_product, several_threads, share
 from regretless.core.types import Array
 from regretless.learners.logistic import effort, forest
 from regretless.learners.logistic.expanded import forest_place
-from regretless.learners.logistic.game import Game, Told, finish, known, rows_at_once, whole
+from regretless.learners.logistic.game import READY, Game, Told, finish, known, new_desk, rows_at_once, whole
 from regretless.learners.logistic.scaling import COUNT, blank, rescale
 from regretless.learners.logistic.state import LogisticState
 
@@ -46,9 +44,9 @@ def run(game: Game, X: Array, Y: Array, weight: Array, reserves: bool, out: Arra
     """`Game.run` with its members divided among threads."""
     state, constants = game.state, game.constants
     X, Y, weight = whole(X), whole(Y), whole(weight)
-    n, K, d = len(X), Y.shape[1], state.tables.shape[3]
-    m = rows_at_once(state, constants, n)
-    Z, by_range, logits = np.empty((m, d)), np.empty((m, d)), np.empty((constants.prior.size, m, K))
+    n, m = len(X), rows_at_once(state, constants, len(X))
+    desk = new_desk(state, constants, m)
+    logits, game.desk.marks[READY] = desk.logits, 0
     certified, expanded, trees = len(constants.radii), constants.members.linear, state.forest_sizes.size
     longest_first = [*range(certified), expanded, *range(certified, expanded)]
     for start in range(0, n, m):
@@ -64,7 +62,8 @@ def run(game: Game, X: Array, Y: Array, weight: Array, reserves: bool, out: Arra
         elif trees:  # the other members play the rows that it has room for
             some = slice(start, start + play_forest())
         r = some.stop - start
-        told = Told(X[some], Z[:r], by_range[:r], state.moments[COUNT].copy(), Y[some], weight[some])
+        own = X[some], desk.rows[:r], desk.ranged[:r], state.moments[COUNT].copy(), Y[some], weight[some]
+        told = Told(*own, desk.splines, desk.places, False)
         rescale(state.moments, told.X, told.weight, told.rows, told.ranged)
         blank(told.ranged, constants.blind)
 
@@ -76,7 +75,7 @@ def run(game: Game, X: Array, Y: Array, weight: Array, reserves: bool, out: Arra
 
         with one_thread_per_product():
             share(play_part, parts, r * _operations(state))
-        finish(state, constants, told, logits[:, :r], reserves, out[some])
+        finish(state, constants, told, logits[:, :r], desk.room, reserves, out[some])
         if some.stop < wanted:
             return some.stop
     return n
