@@ -94,3 +94,13 @@ def test_a_module_that_is_put_off_can_be_used_meanwhile(monkeypatch):
     with put_off("colorsys"):
         assert isinstance(sys.modules["colorsys"], StandIn)
     assert "colorsys" not in sys.modules
+
+
+def test_a_first_import_leaves_the_garbage_collector_as_it_was():
+    for setting in ("enable", "disable"):
+        program = (
+            f"import gc; gc.{setting}(); was = gc.isenabled(); import regretless; regretless.AIOLI\n"
+            "try: regretless.nothing\nexcept AttributeError: pass\n"
+            "assert gc.isenabled() == was"
+        )
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
