@@ -141,3 +141,13 @@ def test_gafs_squared_loss_form_is_vovk_azoury_warmuth():
         assert forecast[t] == pytest.approx((generalised(-1) - generalised(1)) / 4, abs=1e-10)
         A += np.outer(X[t], X[t])
         b += y[t] * X[t]
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_ons_without_a_declared_bound_has_the_gamma_of_rows_of_norm_1(K: int) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-0.5, 0.5, size=(20, 3)), np.arange(20) % K
+    undeclared, declared, larger = (ONS(radius=0.5, feature_bound=bound) for bound in (None, 1.0, 2.0))
+    said = [learner.predict_then_learn(X, y) for learner in (undeclared, declared, larger)]
+    np.testing.assert_array_equal(said[0], said[1])
+    assert np.abs(said[0] - said[2]).max() > 1e-6
