@@ -36,7 +36,7 @@ from regretless.learners.logistic.certified import Reach
 from regretless.learners.logistic.expanded import Given, expanded_width, forest_place, linear_members, spline_width
 from regretless.learners.logistic.linear import forecast_block
 from regretless.learners.logistic.members import RANGED, Constants
-from regretless.learners.logistic.mixing import MixtureState, Room, blend_in, borrowed_room, mix_in, new_room
+from regretless.learners.logistic.mixing import MixtureState, Room, Rules, blend_in, mix_in, new_room
 from regretless.learners.logistic.newton import Step, buffers_for
 from regretless.learners.logistic.scaling import COUNT, MEAN, blank, rescale
 from regretless.learners.logistic.state import LogisticState
@@ -98,21 +98,6 @@ def new_desk(s: LogisticState, c: Constants, m: int) -> Desk:
         np.empty(c.numbers.size, np.int64),
         np.empty((N, m, K)),
         new_room(N, c.stacks, m, K),
-    )
-
-
-@inlined_kernel
-def borrowed_desk(own: Desk) -> Desk:
-    """The same arrays, borrowed."""
-    return Desk(
-        borrowed(own.marks),
-        borrowed(own.x),
-        borrowed(own.rows),
-        borrowed(own.ranged),
-        borrowed(own.splines),
-        borrowed(own.places),
-        borrowed(own.logits),
-        borrowed_room(own.room),
     )
 
 
@@ -189,7 +174,7 @@ def finish(s: LogisticState, c: Constants, told: Told, logits: Array, room: Room
             square += told.rows[t, j] * told.rows[t, j]
         sizes[t] = math.sqrt(square)
     mixture = MixtureState(c.prior, s.log_weight, s.losses, s.scores, s.bins, s.tally, s.stack_matrix, s.stack_weights)
-    mix_in(room, mixture, logits, told.Y, told.weight, sizes, c.shares, reserves, told.ready, out)
+    mix_in(room, mixture, logits, told.Y, told.weight, sizes, Rules(c.shares, reserves, told.ready), out)
 
 
 @inlined_kernel
@@ -201,7 +186,7 @@ def say(s: LogisticState, c: Constants, X: Array, kept: Desk, out: Array) -> Non
     M, N, R, n = s.P.shape[0], s.weights.shape[0], s.tables.shape[0], X.shape[0]
     m, keeps = rows_at_once(s, c, n), n == 1 and take(kept.marks)
     own_desk = kept if keeps else new_desk(s, c, m)
-    desk = borrowed_desk(own_desk)
+    desk = borrowed(own_desk)
     desk.marks[READY] = 0
     logits = desk.logits
     for start in range(0, n, max(m, 1)):
@@ -292,7 +277,7 @@ def compiled(kind: Any) -> Kernels:
         ready = alone and weight[0] != 0.0 and has_forecast(kept, X)
         kept.marks[READY] = 0
         own_desk = kept if alone else new_desk(s, c, m)
-        desk, stop = borrowed_desk(own_desk), 0
+        desk, stop = borrowed(own_desk), 0
         for start in range(0, n, max(m, 1)):
             wanted = stop = min(n, start + m)
             if s.forest_sizes.size:

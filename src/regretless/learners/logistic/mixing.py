@@ -74,17 +74,12 @@ def new_room(n_members: int, stacks: bool, n: int, K: int) -> Room:
     return Room(some[0], table, some[1], some[2], np.empty((n_members * stacks, K)), np.empty((n, K)))
 
 
-@inlined_kernel
-def borrowed_room(own: Room) -> Room:
-    """The same arrays, borrowed: to count them for every row takes a fifth of the time of a forecast."""
-    return Room(
-        borrowed(own.portion),
-        borrowed(own.p),
-        borrowed(own.tops),
-        borrowed(own.totals),
-        borrowed(own.features),
-        borrowed(own.mixture),
-    )
+class Rules(NamedTuple):
+    """How `mix_in` plays."""
+
+    shares: bool  # fixed share
+    reserves: bool  # row t keeps 1/(t+2)^2 of its probability for labels never seen
+    said: bool  # the forecast of the one row, from the present weights, is in the room
 
 
 @kernel
@@ -105,7 +100,7 @@ def mix(
     """
     N, n, K = logits.shape
     room = new_room(N, state.stack_weights.size > 0, n, K)
-    mix_in(room, state, logits, Y, weight, sizes, shares, reserves, False, out)
+    mix_in(room, state, logits, Y, weight, sizes, Rules(shares, reserves, False), out)
 
 
 @kernel
@@ -116,19 +111,17 @@ def mix_in(
     Y: Array,
     weight: Array,
     sizes: Array,
-    shares: bool,
-    reserves: bool,
-    said: bool,
+    rules: Rules,
     out: Array,
 ) -> None:
-    """`mix`, with `said` for one row whose forecast from the present weights is in the room."""
-    room = borrowed_room(room)
+    """`mix`, in this room."""
+    room = borrowed(room)  # to count its arrays for every row takes a fifth of the time of a forecast
     log_weight, losses, tally = state.log_weight, state.losses, state.tally
     N, n, K = logits.shape
     whole, stacks = state.prior.sum(), state.stack_weights.size > 0
     buffers = np.empty((3, K)), np.empty((3, state.stack_weights.size))
     for t in range(n):
-        if not said:
+        if not rules.said:
             portions(log_weight, room.portion)
             blend_row(room, state.stack_weights, logits, t)
         publish(room, t, out)
@@ -140,7 +133,7 @@ def mix_in(
         if stacks:
             learn(state.stack_matrix, state.stack_weights, room.features, logits[N - 1, t], Y[t], weight[t], buffers)
         score_row(room.mixture, Y, t, False, state.scores, state.bins)
-        if reserves:
+        if rules.reserves:
             loss -= math.log1p(-reserve(tally[ROWS]))
         record(tally, weight[t], weight[t] * loss, 0.0, sizes[t])
         top = -math.inf
@@ -151,7 +144,7 @@ def mix_in(
             top = max(top, log_weight[i])
         for i in range(N):
             log_weight[i] -= top
-        if shares:
+        if rules.shares:
             portions(log_weight, room.portion)
             share = 1.0 / (tally[ROWS] + 1.0)
             for i in range(N):
@@ -168,7 +161,7 @@ def blend(log_weight: Array, stack_weights: Array, logits: Array, out: Array) ->
 @kernel
 def blend_in(room: Room, log_weight: Array, stack_weights: Array, logits: Array, out: Array) -> None:
     """`blend`, in this room."""
-    room = borrowed_room(room)
+    room = borrowed(room)
     portions(log_weight, room.portion)
     for t in range(logits.shape[1]):
         blend_row(room, stack_weights, logits, t)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regretless.core.borrow import borrowed
 from regretless.core.jit import kernel, merged_kernel, summing_kernel
 from regretless.core.types import Array
 
@@ -201,23 +200,4 @@ def workspace(K: int, r: int) -> Work:
         np.empty(r),
         np.empty((6, K)),
         np.empty((K, K)),
-    )
-
-
-@merged_kernel
-def borrowed_work(own: Work) -> Work:
-    """The same arrays, borrowed."""
-    return Work(
-        borrowed(own.m),
-        borrowed(own.e),
-        borrowed(own.z),
-        borrowed(own.p),
-        borrowed(own.Q),
-        borrowed(own.S),
-        borrowed(own.L),
-        borrowed(own.LQ),
-        borrowed(own.M),
-        borrowed(own.small),
-        borrowed(own.vectors),
-        borrowed(own.near),
     )

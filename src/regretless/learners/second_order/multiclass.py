@@ -13,7 +13,6 @@ from regretless.core.tally import ROWS, record
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import (
     Work,
-    borrowed_work,
     distance,
     dot,
     hessian_factor,
@@ -178,7 +177,7 @@ def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: Mul
     X, Y, out = borrowed(X), borrowed(Y), borrowed(out)
     K, r = H.shape
     own, own_vectors = workspace(K, r), np.zeros((2 * r + 2, w.size))
-    work, vectors = borrowed_work(own), borrowed(own_vectors)
+    work, vectors = borrowed(own), borrowed(own_vectors)
     V, U, f, phi = vectors[:r], vectors[r : 2 * r], vectors[2 * r], vectors[2 * r + 1]
     root = tally[ROOT] != 0.0
     most = math.inf if root else most_mass(P)
