@@ -87,7 +87,7 @@ class _LinkableCompiler(FunctionCompiler):
             library=library,
             pipeline_class=self.pipeline_class,
         )
-        found.reload_init.extend(library._reload_init)
+        found.reload_init.extend(getattr(library, "_reload_init", ()))  # older versions of Numba have none
         named = found._replace(entry_point=_Name())
         context.insert_user_function(named.entry_point, named.fndesc, [library])
         return named
@@ -111,9 +111,10 @@ class Kernel(Dispatcher):
     def __init__(
         self, py_func: Any, locals: Any = None, targetoptions: Any = None, pipeline_class: Any = Compiler
     ) -> None:
+        locals = {} if locals is None else locals  # older versions of Numba take no None
         super().__init__(py_func, locals, targetoptions, pipeline_class)
-        self._compiler = _KernelCompiler(py_func, self.targetdescr, targetoptions, self.locals, pipeline_class)
-        self.linked = Linked(py_func, self.locals, self.targetoptions, pipeline_class)
+        self._compiler = _KernelCompiler(py_func, self.targetdescr, targetoptions, locals, pipeline_class)
+        self.linked = Linked(py_func, locals, targetoptions, pipeline_class)
 
     @property
     def _numba_type_(self) -> Any:
