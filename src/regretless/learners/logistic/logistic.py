@@ -159,7 +159,7 @@ class OnlineLogisticRegression(GrowingClassifier):
         missing: str = "indicator",
         drift: str = "none",
         radii: Any = "auto",
-        max_classes: int = 100,
+        max_classes: int = 200,
         max_categories: int = 128,
         on_bad_row: str = "error",
         sparse: bool | str = "auto",
