@@ -42,7 +42,7 @@ from regretless import (
     StronglyConvexOGD,
     VovkAzouryWarmuth,
 )
-from regretless.core.jit import FUSED
+from regretless.core.kernels.jit import FUSED
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
 

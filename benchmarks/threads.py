@@ -76,7 +76,7 @@ def markdown(result: dict[str, Any]) -> list[str]:
     ]
     return [
         "Time per row of `partial_fit`, smallest (median), by the number of BLAS threads. The library chooses its",
-        "own number within the user's limit, by the sizes of the products (`core/products.py`).",
+        "own number within the user's limit, by the sizes of the products (`core/kernels/products.py`).",
         "",
         *table(["learner", "d", "K", UNSET, *fixed, "unset / best"], body),
     ]

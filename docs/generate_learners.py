@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from regretless import bounds
-from regretless.core.registry import public_predictors
+from regretless.evaluate.registry import public_predictors
 
 FOLDER = Path(__file__).with_name("learners")
 CHOOSING = tomllib.loads(Path(__file__).with_name("choosing.toml").read_text(encoding="utf-8"))

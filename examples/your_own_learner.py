@@ -31,15 +31,15 @@ from scipy.special import expit
 
 import regretless
 from regretless import OnlineClassifier, domains
-from regretless.core import validate
-from regretless.core.tally import EXCESS, ROWS, TALLIES, record, require_unit_weights
+from regretless.core.numbers.tally import EXCESS, ROWS, TALLIES, record, require_unit_weights
+from regretless.core.rows import validate
 
 
 class Betting(NamedTuple):
     """The state of the learner."""
 
     gradients: np.ndarray  # (d,), the sum of the gradients
-    tally: np.ndarray  # rows, loss, sum of g.w ("excess") and so on: regretless.core.tally
+    tally: np.ndarray  # rows, loss, sum of g.w ("excess") and so on: regretless.core.numbers.tally
 
 
 class CoinBetting(OnlineClassifier):

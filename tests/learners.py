@@ -23,6 +23,7 @@ from sklearn.base import clone
 
 import definitions as by
 import regretless
+from each import for_each
 from regretless import (
     AIOLI,
     FOLKLORE,
@@ -632,7 +633,7 @@ every_class = pytest.mark.parametrize("entry", ONE_OF_EACH, ids=str)
 every_path = pytest.mark.parametrize("entry", ONE_PER_PATH, ids=str)  # for checks of shared code that reads input
 every_bandit = pytest.mark.parametrize("entry", BANDITS, ids=str)
 every_wrapper = pytest.mark.parametrize("entry", WRAPPERS, ids=str)
-every_kind = pytest.mark.parametrize("kind", KINDS)
+every_kind = for_each("kind", KINDS)
 
 
 def learners_that(select: Callable[[Entry], Any]) -> Any:

@@ -46,14 +46,14 @@ from typing import Any
 
 # ---------------------------------------------------------------------- what is tested, and by which tests
 
-TARGETS = ["core/*.py", "learners/second_order/*.py"]  # below src/<package>
+TARGETS = ["core/**/*.py", "learners/second_order/*.py"]  # below src/<package>
 NOT_TARGETS = [
-    "core/jit.py",  # compilation is off here
-    "core/compile_cache.py",
-    "core/linked.py",
+    "core/kernels/jit.py",  # compilation is off here
+    "core/kernels/compile_cache.py",
+    "core/kernels/linked.py",
+    "core/kernels/compiling.py",
     "core/types.py",
-    "core/registry.py",  # its users are not among the tests below
-    "core/links.py",  # tested with the losses
+    "core/numbers/links.py",  # tested with the losses
 ]
 TESTS = [
     "test_reference.py",
@@ -87,6 +87,7 @@ TESTS = [
 ]
 LEARNERS = {"AIOLI", "FOLKLORE", "GAF", "ONS", "VovkAzouryWarmuth"}  # of cases named after a learner, only these run
 
+MARKS = "not services and not pages and not slow"  # those of a plain `pytest`
 SAMPLE = 240  # faults
 SEED = 0
 CASES = 24  # at most so many cases per test function
@@ -105,8 +106,11 @@ SPEED_ONLY = {
     "cache",
     "lru_cache",
     "kernel",
+    "shared_kernel",
     "inlined_kernel",
+    "merged_kernel",
     "apart_kernel",
+    "apart_summing_kernel",
     "lanes_kernel",
     "summing_kernel",
     "exact_kernel",
@@ -442,8 +446,9 @@ def concerns(nodeid: str) -> bool:
 class Runner:
     """Runs pytest processes on copies of the code."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, marks: str) -> None:
         self.folder = folder.resolve()
+        self.marks = marks
         self.tree = self.folder / "tree"
         self.work = self.folder / "work"
         self.given = json.loads((self.folder / "mutants.json").read_text())
@@ -492,7 +497,18 @@ class Runner:
             "PYTHONHASHSEED": "0",
         }
         env |= {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMBA")}
-        settings = ["-p", "mutation_plugin", "-p", "no:cacheprovider", "-o", "addopts=", "-q", "--tb=line"]
+        settings = [
+            "-p",
+            "mutation_plugin",
+            "-p",
+            "no:cacheprovider",
+            "-o",
+            "addopts=",
+            "-m",
+            self.marks,
+            "-q",
+            "--tb=line",
+        ]
         if plan["stop"]:
             settings.append("-x")
         log = home / "log.txt"
@@ -651,10 +667,10 @@ def summary(found: list[dict[str, Any]], places: dict[str, int]) -> dict[str, An
 
 def run(args: argparse.Namespace) -> None:
     began = time.monotonic()
-    runner = Runner(args.folder)
+    runner = Runner(args.folder, args.marks)
     baseline = runner.baseline(args.jobs, args.cases)
     for folder in args.beside:
-        theirs = Runner(folder).baseline(args.jobs, args.cases)["left_out"]
+        theirs = Runner(folder, args.marks).baseline(args.jobs, args.cases)["left_out"]
         for nodeid in [each for each in baseline["tests"] if theirs.get(each) in ("too slow", "unstable")]:
             baseline["left_out"][nodeid] = theirs[nodeid] + " beside"
             del baseline["tests"][nodeid]
@@ -743,6 +759,7 @@ def main() -> None:
         default=[],
         help="folders of other versions to compare with: tests too slow or unstable on them are left out here too",
     )
+    second.add_argument("--marks", default=MARKS, help="which tests: as for `pytest -m`")
     second.add_argument("--only", type=int, nargs="+", help="the numbers of the faults to run")
     second.set_defaults(verb=run)
     args = parser.parse_args()

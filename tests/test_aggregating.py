@@ -16,7 +16,7 @@ from scipy.special import softmax
 from learners import assert_same_game, fingerprint
 from reference import aggregating as reference
 from regretless import AggregatingForecaster, NoBound, NoCertificate, best_in_hindsight, bounds
-from regretless.core.tally import LOSS
+from regretless.core.numbers.tally import LOSS
 from regretless.streams import adversarial
 from regretless.theory.domains import Ball, Competition
 
@@ -74,7 +74,10 @@ QUADRATURES = [
 ABOUT_ZERO = ("few rows", "a wide ball", "a large row")  # their corners are lines through 0
 
 
-@pytest.mark.parametrize(("d", "K", "case"), QUADRATURES)
+@pytest.mark.parametrize(
+    ("d", "K", "case"),
+    [pytest.param(*each, marks=[pytest.mark.slow] * (i % 5 > 0)) for i, each in enumerate(QUADRATURES)],
+)
 def test_quadrature_is_the_integral(d: int, K: int, case: str) -> None:
     X, Y, weight, x, radius = cases(d, K)[case]
     learner = learner_of(X, Y, weight, radius=radius)
@@ -88,6 +91,7 @@ def test_quadrature_is_the_integral(d: int, K: int, case: str) -> None:
         assert p.min() < 1e-90
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "K"), TWO_PARAMETERS)
 def test_corners_at_a_thousandth_of_the_ball_are_seen(d: int, K: int) -> None:
     X, x = rows(d), np.full(d, 0.7)
@@ -135,6 +139,7 @@ def games(draw: Any) -> tuple[np.ndarray, np.ndarray, int, float]:
     return np.array(X), np.array(y), K, draw(st.sampled_from([0.5, 3.0, 20.0, 200.0]))
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(games(), st.randoms(use_true_random=False))
 @example((np.ones((4, 1)), np.array([0, 1, 1, 1]), 3, 20.0), None)
@@ -201,7 +206,7 @@ def test_how_far_logits_of_the_ball_spread(d: int, K: int) -> None:
 ADVERSARIAL = {100: 1.2, 1000: 2.6, 10_000: 4.7}
 
 
-@pytest.mark.parametrize("n", [100, 1000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [100, *(pytest.param(n, marks=pytest.mark.slow) for n in (1000, 10_000))])
 def test_the_regret_on_the_adversarial_stream(n: int) -> None:
     """The worse of the two signs, by the mean of ten runs (of the longest: two), within three standard errors."""
     means, errors = [], []
@@ -242,6 +247,7 @@ def error_of_walkers(learners: list[Any], X: np.ndarray, expected: np.ndarray) -
     return float(np.sqrt(np.mean(np.mean(np.square(errors), axis=0) / np.mean(variances, axis=0))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "K"), SHAPES)
 @pytest.mark.parametrize("n", [5, 16])
 @pytest.mark.parametrize("radius", [2.0, 30.0])
@@ -275,6 +281,7 @@ def importance(A: np.ndarray, Y: np.ndarray, radius: float, draws: int) -> tuple
     return u, np.where(np.sum(u**2, axis=1) <= radius**2, log_weight, -np.inf)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("d", "K", "n", "radius"), [(5, 2, 20, 4.0), (5, 2, 200, 10.0), (2, 3, 20, 3.0), (2, 3, 150, 10.0)]
 )

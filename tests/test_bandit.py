@@ -320,6 +320,7 @@ def assert_mean_below(mistakes: list[int], bound: float, n: int) -> None:
     assert bound < 0.97 * n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [softmax_stream, against_the_base])
 def test_expected_mistakes_of_algorithm_2(make: Callable[[int], tuple[np.ndarray, np.ndarray]]) -> None:
     n = 600
@@ -337,6 +338,7 @@ def test_expected_mistakes_of_algorithm_2(make: Callable[[int], tuple[np.ndarray
     assert_mean_below(mistakes, bound, n)
 
 
+@pytest.mark.slow
 def test_expected_mistakes_of_the_linear_ones() -> None:
     """Two classes that a margin separates: the bounds are then informative after a few hundred rounds."""
     n = 500
@@ -363,6 +365,7 @@ def test_expected_mistakes_of_the_linear_ones() -> None:
     assert np.mean(full) < np.mean(gaptron) < n / 4
 
 
+@pytest.mark.slow
 def test_expected_mistakes_of_greedy() -> None:
     """(L + the base's certificate)/ln 2 + epsilon n, in the mean."""
     n, epsilon = 300, 0.2
@@ -748,6 +751,7 @@ def test_going_on_sparse_rows_and_other_learners() -> None:
     assert "relative_mistakes" not in trace.to_frame()
 
 
+@pytest.mark.slow
 def test_pictures() -> None:
     pytest.importorskip("matplotlib")
     X, y = stream(n=40)
@@ -777,6 +781,7 @@ def test_public_names() -> None:
     assert {"BanditMulticlass", "EpsilonGreedy", "Banditron", "Gaptron", "play_bandit"} <= set(regretless.__all__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3])
 def test_the_reduction_over_the_aggregating_forecaster(K: int) -> None:
     """Theorem 9 over Foster et al.: exploration by its bound, which needs the largest row in advance."""

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logsumexp, softmax
 
+from each import for_each
 from regretless import AIOLI, NoBound, bounds
 from regretless.learners.second_order.curvature import SHARP, kappa
 from regretless.theory.bounds.assumptions import check_curvature
@@ -513,7 +514,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "word", "sign"), WAYS, ids=lambda value: str(value))
+@for_each(("name", "word", "sign"), WAYS)
 def test_bounds_move_the_right_way(name, word, sign):
     here = CALLS[name][word]
     for factors in ((1.0, 1.05), (0.3, 3.0), (0.3, 1.05), (0.999, 2.9), (0.5, 1.5), (0.71, 1.37)):
@@ -571,9 +572,7 @@ MAY_BE_ZERO = {
 NEEDS_ROWS = {"aioli_excess_risk", "boosting_regression", "averaged_log_loss", "shifted_average"}
 
 
-@pytest.mark.parametrize(
-    ("name", "word"), [(name, word) for name, given in CALLS.items() for word in given if word != "edges"]
-)
+@for_each(("name", "word"), [(name, word) for name, given in CALLS.items() for word in given if word != "edges"])
 def test_a_size_out_of_range_is_named(name, word):
     wrong = [math.nan, -1.0] if word == "steps" else [math.nan, -1.0, math.inf]
     positive = word not in MAY_BE_ZERO or (word == "n" and name in NEEDS_ROWS)

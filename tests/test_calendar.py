@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regretless.core.calendar import CALENDAR, calendar_features
+from regretless.core.rows.calendar import CALENDAR, calendar_features
 
 
 def by_hand(when: datetime) -> list[float]:

@@ -7,8 +7,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
+from each import for_each
 from regretless import AIOLI, FOLKLORE, GAF, ONS, NoBound, NoCertificate, VovkAzouryWarmuth
-from regretless.core.tally import LOSS
+from regretless.core.numbers.tally import LOSS
 from regretless.streams import adversarial
 
 
@@ -82,9 +83,9 @@ RADII = [0.5, 3.0, 10.0, 100.0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("radius", RADII)
-@pytest.mark.parametrize("curvature", ["sharp", "gaf", "aioli"])
-@pytest.mark.parametrize("virtual_weight", [1.0, 0.5])
+@for_each("radius", RADII)
+@for_each("curvature", ["sharp", "gaf", "aioli"])
+@for_each("virtual_weight", [1.0, 0.5])
 def test_aioli(kind, radius, curvature, virtual_weight):
     learner = AIOLI(radius=radius, curvature=curvature, virtual_weight=virtual_weight)
     X, Y = play(learner, kind)

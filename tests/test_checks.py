@@ -49,7 +49,7 @@ from learners import (
 )
 from regretless import AIOLI, OGD, ONS, NoBound
 from regretless.core import blocks
-from regretless.core.tally import ROWS
+from regretless.core.numbers.tally import ROWS
 from regretless.learners.logistic import learner as logistic
 from regretless.theory.domains import Simplex
 

@@ -32,17 +32,17 @@ from regretless.learners.second_order.rounding import covariance
 
 
 EXTREMES: dict[str, Callable[[float], np.ndarray]] = {  # by the largest norm that is taken
-    "huge": lambda top: top * directions(100, 3),
-    "huge on the axes": lambda top: top * np.tile(np.eye(3), (30, 1)),
+    "huge": lambda top: top * directions(60, 3),
+    "huge on the axes": lambda top: top * np.tile(np.eye(3), (20, 1)),
     "1e-300": lambda top: 1e-300 * directions(30, 3),
     "5e-324": lambda top: 5e-324 * np.sign(directions(30, 3)),
-    "from 1e-300 to huge": lambda top: 10.0 ** np.linspace(-300, np.log10(top), 100)[:, None] * directions(100, 3),
-    "from huge to 1e-300": lambda top: 10.0 ** np.linspace(np.log10(top), -300, 100)[:, None] * directions(100, 3),
-    "one huge column": lambda top: directions(100, 3) * [top, 1.0, 1.0 / top],
+    "from 1e-300 to huge": lambda top: 10.0 ** np.linspace(-300, np.log10(top), 60)[:, None] * directions(60, 3),
+    "from huge to 1e-300": lambda top: 10.0 ** np.linspace(np.log10(top), -300, 60)[:, None] * directions(60, 3),
+    "one huge column": lambda top: directions(60, 3) * [top, 1.0, 1.0 / top],
     "zeros": lambda top: np.zeros((30, 3)),
-    "margins of 1e4": lambda top: 100.0 * np.repeat(directions(4, 3), 25, axis=0),
-    "identical": lambda top: np.tile(directions(1, 3), (200, 1)),  # a million of them: below
-    "separable": lambda top: 10.0 * directions(200, 3),
+    "margins of 1e4": lambda top: 100.0 * np.repeat(directions(4, 3), 15, axis=0),
+    "identical": lambda top: np.tile(directions(1, 3), (60, 1)),  # a million of them: below
+    "separable": lambda top: 10.0 * directions(60, 3),
 }
 
 

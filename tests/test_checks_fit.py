@@ -11,7 +11,7 @@ import pytest
 
 from held import held
 from learners import MATRIX, Entry, Stream, within
-from regretless.core.registry import public_learners
+from regretless.evaluate.registry import public_learners
 
 FITS = [entry for entry in MATRIX if hasattr(entry.learner, "fit")]
 

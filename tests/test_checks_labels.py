@@ -44,9 +44,9 @@ from regretless import (
     OnlineBoosting,
     OnlineLogisticRegression,
 )
-from regretless.core.labels import Labels
 from regretless.core.learner import OnlineLearner
-from regretless.core.tally import LOSS
+from regretless.core.numbers.tally import LOSS
+from regretless.core.rows.labels import Labels
 from regretless.learners.second_order.mixable import LogCoshLoss
 from regretless.theory.domains import Octahedron, Simplex
 

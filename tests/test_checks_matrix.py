@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from learners import MATRIX, Entry, learners_that, play
-from regretless.core.registry import public_learners
+from regretless.evaluate.registry import public_learners
 
 
 def test_every_public_learner_is_in_the_matrix() -> None:

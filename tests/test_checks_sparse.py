@@ -294,6 +294,7 @@ for learner in (OGD(radius=1.0), OGD(), StronglyConvexOGD(), LinearizedFTRL(), P
 """
 
 
+@pytest.mark.slow
 def test_a_row_of_few_entries_needs_no_room_for_the_others() -> None:
     """In plain Python, where every array that a kernel makes is seen: one of a number a feature has 8 MB."""
     done = subprocess.run(

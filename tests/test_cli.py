@@ -61,6 +61,7 @@ def test_doctor(tmp_path):
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.slow
 def test_doctor_for_programs_and_pruning(tmp_path):
     (tmp_path / "kernels-of-old").mkdir()
     (tmp_path / "data").mkdir()

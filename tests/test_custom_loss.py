@@ -78,7 +78,14 @@ LEARNERS = {
 }
 
 
-@pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
+SLOW = ("FTRL-Proximal", "strongly convex")  # to compile
+
+
+@pytest.mark.parametrize(
+    "make",
+    [pytest.param(make, marks=[pytest.mark.slow] * (name in SLOW)) for name, make in LEARNERS.items()],
+    ids=LEARNERS,
+)
 @pytest.mark.parametrize(
     ("own", "named"),
     [(PLAIN, "absolute"), (COMPILED, "absolute"), (HINGE, "hinge")],
@@ -122,6 +129,7 @@ def test_regret_is_below_certificate_and_bound(make, order):
         assert regret <= learner.regret_certificate() + 1e-9 <= learner.regret_bound() + 2e-9
 
 
+@pytest.mark.slow
 def test_the_best_in_hindsight_under_a_custom_loss():
     X, y = rows(100)
     for domain in (Ball(0.5), Simplex(1.0), WholeSpace()):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import regretless
-from regretless.core.registry import public_predictors
+from regretless.evaluate.registry import public_predictors
 
 MODULES = sorted(
     m.name for m in pkgutil.walk_packages(regretless.__path__, "regretless.") if not m.name.endswith("__main__")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
+from each import for_each
 from regretless.theory.domains import Ball, Box, Competition, Octahedron, RowBall, Simplex, SubSimplex, WholeSpace
 
 BOUNDED = [Ball, RowBall, Simplex, SubSimplex, Octahedron, Box]
@@ -270,7 +271,7 @@ def test_membership(domain, inside, outside):
 
 
 @pytest.mark.parametrize("kind", BOUNDED)
-@pytest.mark.parametrize("bad", [0, -1.0, math.nan, math.inf, None, "1", True, [1.0]])
+@for_each("bad", [0, -1.0, math.nan, math.inf, None, "1", True, [1.0]])
 def test_sizes_are_positive_finite_numbers(kind, bad):
     with pytest.raises(ValueError, match=f"{kind.__name__}.*must be a finite number > 0"):
         kind(bad)

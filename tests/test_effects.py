@@ -124,6 +124,7 @@ def test_effects_of_sparse_rows() -> None:
         learner.coef_  # noqa: B018
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["OnlineLogisticRegression(effort='low')", "AIOLI", "MondrianForest(n_estimators=2)"])
 def test_reports_show_the_leading_features(tmp_path: Path, model: str) -> None:
     lines = [f"{a:.4f},2024-01-{1 + t % 28:02d},{'yes' if a > 0 else 'no'}" for t, a in enumerate(X[:100, 0])]

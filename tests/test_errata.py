@@ -408,6 +408,7 @@ def test_folklore_gradient_sum_lacks_the_hessian_term() -> None:
     assert worst(ours.predict_proba([x])[0], wanted) < 1e-10
 
 
+@pytest.mark.slow
 def test_folklore_lemma_1_is_false() -> None:
     """With gamma = 1/(BR + ln(K)/2) the quadratic rises above the loss; with "sharp", "gaf", "aioli" it never does."""
 

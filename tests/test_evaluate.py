@@ -398,6 +398,7 @@ def test_frames_and_json_hold_the_trace(tmp_path: Any) -> None:
     assert json.loads(traces["a"].to_json())["calibration_error"] == traces["a"].calibration_error
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn(tmp_path: Any) -> None:
     X, y = stream()
     traces = play({"AIOLI": AIOLI(), "Perceptron": Perceptron()}, X, y)

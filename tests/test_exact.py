@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logsumexp, softmax
 
+from each import for_each
 from learners import LABELLINGS, Stream, assert_same_state, directions, fingerprint, through_file
 from regretless import FTRL, OGD, FollowTheLeader, NoBound, NoCertificate, bounds
-from regretless.core.tally import EXCESS, LOSS
+from regretless.core.numbers.tally import EXCESS, LOSS
 from regretless.learners.refitting.ftrl import GAP, gap_of
 from regretless.streams import adversarial
 from regretless.theory.domains import Ball, Box, Competition, Octahedron, RowBall, Simplex, SubSimplex, WholeSpace
@@ -109,6 +110,7 @@ def regret_on(n: int, seed: int, **params: Any) -> float:
     return regret
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "seen"), [(100, 1.35), (1000, 10.3), (10_000, 62.7)])
 def test_the_adversarial_stream_costs_a_power_of_n(n: int, seen: float) -> None:
     """AIOLI's Figure 2: the mean regret of ten runs for the worse sign of chi, up to twice its standard error.
@@ -237,9 +239,9 @@ def test_the_certificate_holds_for_large_rows(size: float, K: int, labels: str) 
     ],
     ids=["huge", "axes", "rising", "falling", "columns", "zeros"],
 )
-@pytest.mark.parametrize("labels", LABELLINGS)
-@pytest.mark.parametrize("K", [2, 3])
-@pytest.mark.parametrize("radius", [None, 100.0])
+@for_each("labels", LABELLINGS)
+@for_each("K", [2, 3])
+@for_each("radius", [None, 100.0])
 @pytest.mark.filterwarnings("error")
 def test_extreme_rows_stay_finite(X: np.ndarray, labels: str, K: int, radius: float | None) -> None:
     learner = FTRL(radius=radius)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from each import for_each
 from regretless import AIOLI, FOLKLORE, GAF, ONS, BadRow, NoCertificate, VovkAzouryWarmuth
-from regretless.core.tally import LOSS
+from regretless.core.numbers.tally import LOSS
 from regretless.learners.second_order.algebra import workspace
 from regretless.learners.second_order.curvature import lambert_of_exp
 from regretless.learners.second_order.forecasts import solve_logits
@@ -30,7 +31,7 @@ LEARNERS = [(AIOLI, 2), (FOLKLORE, 2), (FOLKLORE, 3), (FOLKLORE, 4), (GAF, 2), (
 
 
 @pytest.mark.parametrize(("kind", "K"), LEARNERS)
-@pytest.mark.parametrize("scale", SCALES)
+@for_each("scale", SCALES)
 def test_states_stay_finite_and_certificates_true_or_refused(kind, K, scale):
     learner = kind(radius=10.0)
     X = against_the_forecast(learner, scale, K)

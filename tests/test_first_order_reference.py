@@ -12,6 +12,7 @@ from scipy.special import expit, softmax
 from sklearn.base import clone
 
 import reference
+from each import for_each
 from regretless import (
     OGD,
     ExponentiatedGradient,
@@ -21,7 +22,7 @@ from regretless import (
     Perceptron,
     StronglyConvexOGD,
 )
-from regretless.core.tally import LOSS
+from regretless.core.numbers.tally import LOSS
 from regretless.learners.first_order.schedules import (
     AdaGradNorm,
     ConstantStep,
@@ -146,7 +147,7 @@ STEPS: dict[str, tuple[dict[str, Any], tuple[str, float | None]]] = {
 }
 
 
-@pytest.mark.parametrize("step", STEPS)
+@for_each("step", STEPS)
 @soft_cases
 def test_ogd(loss: str, n_classes: int, soft: bool, step: str) -> None:
     told, meant = STEPS[step]
@@ -159,8 +160,8 @@ def test_ogd(loss: str, n_classes: int, soft: bool, step: str) -> None:
         assert learner.regret_certificate(0.5) == close(slow.ball_certificate(0.5))
 
 
-@pytest.mark.parametrize("radius", [None, 0.5])
-@pytest.mark.parametrize(("lam", "sigma"), [(0.01, 0.0), (0.5, 0.0), (0.1, 0.4), (0.0, 0.3)])
+@for_each("radius", [None, 0.5])
+@for_each(("lam", "sigma"), [(0.01, 0.0), (0.5, 0.0), (0.1, 0.4), (0.0, 0.3)])
 @soft_cases
 def test_strongly_convex_ogd(
     loss: str, n_classes: int, soft: bool, lam: float, sigma: float, radius: float | None
@@ -305,10 +306,10 @@ def test_exponentiated_gradient(loss: str, signed: bool, horizon: int | None) ->
             assert learner.regret_certificate() == close(slow.certificate())
 
 
-@pytest.mark.parametrize("horizon", [None, 14])
-@pytest.mark.parametrize("symmetric", [False, True])
+@for_each("horizon", [None, 14])
+@for_each("symmetric", [False, True])
 @pytest.mark.parametrize(("proxy", "domain"), [pair for pair in PAIRS if pair[0] != "euclidean" and pair[1] != "whole"])
-@pytest.mark.parametrize("loss", ["hinge", "exponential", "logit", "squared"])
+@for_each("loss", ["hinge", "exponential", "logit", "squared"])
 def test_aggregator(loss: str, proxy: str, domain: str, symmetric: bool, horizon: int | None) -> None:
     """Columns as base functions, and with their negations: twice the rows' entries."""
     n_classes, scale = (1 if loss == "squared" else 2), 1.2

@@ -23,7 +23,7 @@ from regretless import (
     StronglyConvexOGD,
     bounds,
 )
-from regretless.core.tally import LOSS
+from regretless.core.numbers.tally import LOSS
 from regretless.learners.first_order.linear import LARGEST
 from regretless.learners.first_order.schedules import AdaGrad, AdaGradNorm
 from regretless.theory.domains import Ball, Box, Octahedron, Simplex

@@ -19,7 +19,7 @@ from regretless import (
     best_in_hindsight,
     load,
 )
-from regretless.core.labels import Labels, as_labels
+from regretless.core.rows.labels import Labels, as_labels
 
 X = np.array([[0.5, 0.1], [0.2, -0.3], [-0.4, 0.2], [0.1, 0.1]])
 Y = [0, 1, 1, 0]

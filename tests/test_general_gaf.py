@@ -171,6 +171,7 @@ def test_the_quadratics_lie_between(loss: MixableLoss, m: int) -> None:
         assert np.linalg.eigvalsh(H).max() <= loss.gamma() * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "m"), LOSSES)
 def test_the_forecast_mixes(loss: MixableLoss, m: int) -> None:
     """(A1), for Gaussians over the scores: of any covariance, but q I for the squared loss, as in the game."""

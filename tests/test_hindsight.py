@@ -119,9 +119,8 @@ CASES = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "kind"), CASES)
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10**6), size=st.sampled_from([1e-2, 1.0, 3.0]), lam=st.sampled_from([0.0, 0.0, 0.1]))
 def test_the_certificate_never_lies(loss: str, kind: str, seed: int, size: float, lam: float) -> None:
     domain = RowBall(size) if kind == "rows" else SETS[kind](size)
@@ -271,6 +270,7 @@ def test_many_classes_on_positive_rows_take_few_steps() -> None:
         assert found.done
 
 
+@pytest.mark.slow
 def test_many_pieces_in_a_large_ball_take_few_steps() -> None:
     """52,000 pieces and one ball, whose surface the weights follow; 83 steps if the ball counts as one piece."""
     rng = np.random.default_rng(0)

@@ -26,7 +26,7 @@ from regretless import (
 )
 from regretless.core.interrupts import uninterrupted
 from regretless.core.learner import OnlineLearner
-from regretless.core.tally import ROWS
+from regretless.core.numbers.tally import ROWS
 from regretless.learners.logistic import sparse_game
 from regretless.learners.logistic.hashing import Index
 from regretless.learners.refitting.remembering import RememberingClassifier

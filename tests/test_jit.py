@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import regretless
-from regretless.core import compile_cache, jit
-from regretless.core.prefetch import prefetch
+from regretless.core.kernels import compile_cache, jit
+from regretless.core.kernels.prefetch import prefetch
 
 # A kernel of the package that takes a moment to compile, and calls one of another file.
 CALLER = """
-from regretless.core.jit import kernel
-from regretless.core.tally import record
+from regretless.core.kernels.jit import kernel
+from regretless.core.numbers.tally import record
 
 
 @kernel
@@ -29,7 +29,7 @@ def run(tally, loss):
 """
 PLAY = """
 import numpy as np
-from regretless.core.tally import TALLIES
+from regretless.core.numbers.tally import TALLIES
 from regretless.learners import caller
 tally = np.zeros(TALLIES)
 caller.run(tally, {loss})
@@ -56,6 +56,7 @@ def copy_of_the_package(tmp_path_factory):
     return home
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing_and_an_edit_anywhere_compiles_anew(copy_of_the_package, tmp_path):
     first, (hits, misses) = play(tmp_path, copy_of_the_package)
     assert (hits, misses) == (0, 1)
@@ -75,12 +76,14 @@ def test_a_second_process_compiles_nothing_and_an_edit_anywhere_compiles_anew(co
     assert edited != first, "the caller in another file must not keep the old constant"
 
 
+@pytest.mark.slow
 def test_a_read_only_package_folder_is_no_obstacle(copy_of_the_package, tmp_path):
     before = set((copy_of_the_package / "regretless").rglob("*.nbi"))
     play(tmp_path, copy_of_the_package)
     assert set((copy_of_the_package / "regretless").rglob("*.nbi")) == before == set()
 
 
+@pytest.mark.slow
 def test_without_a_writable_cache_everything_still_runs(copy_of_the_package, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
@@ -167,7 +170,7 @@ def test_a_link_of_somebody_elses_is_followed_once(tmp_path, folder_of):
 @POSIX
 def test_a_private_folder_goes_with_its_process(tmp_path):
     tmp_path.chmod(0o777)
-    program = "from regretless.core import jit; print(jit.cache_folder())"
+    program = "from regretless.core.kernels import jit; print(jit.cache_folder())"
     env = {**os.environ, "REGRETLESS_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
     folder = Path(done.stdout.strip())
@@ -221,8 +224,8 @@ def test_rooms_that_the_stamp_leaves_out_have_no_kernels():
     for path in package.rglob("*.py"):
         text, outside = path.read_text(), path.relative_to(package).parts[0].removesuffix(".py")
         if outside in jit.WITHOUT_KERNELS:
-            assert "kernel" not in re.findall(r"from regretless.core.jit import (.*)", text), path
-        elif "regretless.core.jit" in text:
+            assert "kernel" not in re.findall(r"from regretless.core.kernels.jit import (.*)", text), path
+        elif "regretless.core.kernels.jit" in text:
             assert not re.search(rf"^(from|import) regretless\.({rooms})\b", text, re.MULTILINE), path
 
 
@@ -267,7 +270,6 @@ def test_fetching_ahead_changes_nothing() -> None:
     before = table.copy()
     assert sum_of_lines(table, np.random.default_rng(0).permutation(20)) == before.sum()
     np.testing.assert_array_equal(table, before)
-    prefetch(table, 3)  # plain Python
 
 
 @jit.lanes_kernel

@@ -15,9 +15,10 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.metrics.pairwise import pairwise_kernels
 
+from each import for_each
 from learners import LABELLINGS, assert_same_state, directions, fingerprint, through_file
 from regretless import AIOLI, BadRow, KernelAIOLI, NoBound, NoCertificate, bounds
-from regretless.core.tally import EXCESS, LOSS, ROWS
+from regretless.core.numbers.tally import EXCESS, LOSS, ROWS
 from regretless.learners.refitting.kernel_functions import Kernel
 from regretless.theory.domains import Ball, Competition
 
@@ -337,8 +338,8 @@ EXTREMES = {
 
 @pytest.mark.parametrize("extreme", EXTREMES)
 @pytest.mark.parametrize("name", ["linear", "rbf"])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("labels", LABELLINGS)
+@for_each("form", FORMS)
+@for_each("labels", LABELLINGS)
 @pytest.mark.filterwarnings("error")
 def test_extreme_rows_stay_finite(extreme: str, name: str, form: str, labels: str) -> None:
     if name == "linear" and form == "random features":

@@ -168,7 +168,7 @@ def test_integers_of_every_kind(kind):
 
 
 def test_a_file_with_text_that_is_none_is_refused():
-    from regretless.core import packed
+    from regretless.core.files import packed
 
     keyed = KeyedLearner(AIOLI()).learn(["abc", "abd"], np.eye(2), [0, 1])
     for damage in ((0, 1, 0), (1, 2, 0x110000), (1, 2, ord("c"))):

@@ -6,11 +6,12 @@ import os
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
 
-from regretless.core import jit
-from regretless.core.linked import LinkableLibrary
+from regretless.core.kernels import jit
+from regretless.core.kernels.linked import LinkableLibrary
 
 SCALES = np.array([0.1, 1 / 3, 7.0])  # a constant of the compiled code
 
@@ -35,6 +36,21 @@ def caller(x: np.ndarray) -> float:
     return between(x) + 1.0
 
 
+@jit.shared_kernel
+def shared(x: np.ndarray) -> float:
+    return 3.0 * scaled(x)
+
+
+@jit.kernel
+def through(x: np.ndarray) -> float:
+    return shared(x) - 1.0
+
+
+@jit.kernel
+def calls_both(x: np.ndarray) -> float:
+    return through(x) + shared(x) + between(x)
+
+
 compiled = pytest.mark.skipif(not hasattr(caller, "linked"), reason="compilation is disabled")
 
 
@@ -44,6 +60,7 @@ def test_only_what_python_calls_can_be_called_by_it() -> None:
     value = caller(x)
     assert not between.overloads and not scaled.overloads
     for inner in (between, scaled):
+        inner.linked.compile((numba.typeof(x),))  # an earlier run may have left `caller` on disk
         (found,) = inner.linked.overloads.values()
         assert isinstance(found.library, LinkableLibrary)
         assert not found.library.get_pointer_to_function(found.fndesc.llvm_cpython_wrapper_name)
@@ -52,9 +69,23 @@ def test_only_what_python_calls_can_be_called_by_it() -> None:
     assert between.overloads and scaled.overloads
 
 
-def test_errors_of_an_inner_kernel_reach_python() -> None:
+@compiled
+def test_a_shared_kernel_is_called_and_not_linked() -> None:
+    x = np.arange(40.0) / 7.0
+    value = calls_both(x)
+    assert value == (3.0 * scaled(x) - 1.0) + 3.0 * scaled(x) + between(x)
+    (found,) = calls_both.overloads.values()
+    shared.linked.compile((numba.typeof(x),))
+    (callee,) = shared.linked.overloads.values()
+    code = shared.overloads[(numba.typeof(x),)]
+    assert callee.fndesc.llvm_func_name != code.fndesc.llvm_func_name  # which differs between processes
+    assert code.fndesc.llvm_func_name not in {each.name for each in found.library._final_module.functions}
+
+
+@pytest.mark.parametrize("outer", [caller, through, calls_both], ids=lambda outer: outer.__name__)
+def test_errors_of_an_inner_kernel_reach_python(outer) -> None:
     with pytest.raises(ValueError, match="no numbers"):
-        caller(np.zeros(0))
+        outer(np.zeros(0))
 
 
 PROGRAM = """
@@ -63,12 +94,13 @@ import test_linked as kernels
 
 @kernels.jit.kernel
 def {name}(x):
-    return kernels_between(x) - 3.0
+    return kernels_between(x) - 3.0 * kernels_through(x)
 
-kernels_between = kernels.between
+kernels_between, kernels_through = kernels.between, kernels.through
 x = np.arange(40.0) / 7.0
-print(repr({name}(x)), repr(kernels.caller(x)))
-print(sum(kernels.between.linked.stats.cache_hits.values()), sum(kernels.caller.stats.cache_hits.values()))
+print(repr({name}(x)), repr(kernels.caller(x)), repr(kernels.calls_both(x)))
+print(*(sum(each.stats.cache_hits.values()) for each in (
+    kernels.between.linked, kernels.caller, kernels.calls_both, kernels.shared)))
 try:
     {name}(np.zeros(0))
 except ValueError as error:
@@ -78,7 +110,7 @@ except ValueError as error:
 
 @compiled
 def test_another_process_links_what_it_finds_on_disk(tmp_path) -> None:
-    """The code of `between` is read from the cache and linked into a kernel that is new."""
+    """The code of `between` is read from the cache and linked into a kernel that is new; `shared` is called by both."""
     env = {**os.environ, "REGRETLESS_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
 
     def run(name: str) -> list[str]:
@@ -92,4 +124,4 @@ def test_another_process_links_what_it_finds_on_disk(tmp_path) -> None:
     first, second = run("one"), run("another")
     assert first[0] == second[0]
     assert first[2] == second[2] == "no numbers"
-    assert (first[1], second[1]) == ("0 0", "1 1")
+    assert (first[1], second[1]) == ("0 0 0 0", "1 1 1 1")

@@ -44,11 +44,10 @@ from regretless.learners.logistic.members import (
     HALF_LIVES,
     NEWTON,
     RADII,
-    RANGED,
-    STANDARDISED,
     Newton,
 )
 from regretless.learners.logistic.offsets import VARIANCES
+from regretless.learners.logistic.scaling import RANGED, STANDARDISED
 from regretless.streams import adversarial
 
 # ---------------------------------------------------------------------- members and mixture
@@ -77,7 +76,7 @@ def some_member(K: int, each: Any) -> np.ndarray:
     _, Y, weight = mixed_rows(K)
     if isinstance(each, float):
         return certified_member(versions(K)[STANDARDISED], Y, weight, each)
-    Z = versions(K)[each.rows]
+    Z = versions(K)[each.version]
     if isinstance(each, Newton):
         return newton_member(Z, Y, weight, each.kappa, each.lam, each.rho, min(each.lam, each.intercept))
     return adagrad_member(Z, Y, weight, each.rate, each.intercept)
@@ -608,6 +607,7 @@ def peak_memory(work: Any) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_members_that_are_not_there_take_no_memory() -> None:
     X = np.random.default_rng(0).normal(size=(2, 30_000))
     assert peak_memory(lambda: OnlineLogisticRegression().fit(X, [0, 1])) < 100e6
@@ -699,7 +699,7 @@ def shop_hours(n: int = 300, start: str = "2024-01-01") -> tuple[list[dict[str, 
 
 @pytest.mark.parametrize("missing", ["indicator", "mean"])
 def test_dates_become_calendar_features(missing: str, tmp_path: Path) -> None:
-    from regretless.core.calendar import calendar_features
+    from regretless.core.rows.calendar import calendar_features
 
     rows, y = shop_hours()
     rows[20]["when"] = None

@@ -13,7 +13,7 @@ import regretless
 from learners import assert_same_state, standardised, through_file
 from logistic_reference import chance, fourier_rows, play, pooled_member, product_rows, rank_of, some_rows, spline_rows
 from regretless import OnlineLogisticRegression
-from regretless.core.tally import LOSS
+from regretless.core.numbers.tally import LOSS
 from regretless.learners.logistic import effort, folds, linear, newton, splines, stacking, state
 from regretless.learners.logistic.effort import (
     BUDGETS,
@@ -28,9 +28,10 @@ from regretless.learners.logistic.effort import (
 from regretless.learners.logistic.fourier_rows import fourier_rows as write_fourier_rows
 from regretless.learners.logistic.fourier_rows import frequencies, next_octave
 from regretless.learners.logistic.game import Game
-from regretless.learners.logistic.newton import Step, first_variance
+from regretless.learners.logistic.newton import first_variance
 from regretless.learners.logistic.product_rows import choose_pairs
 from regretless.learners.logistic.product_rows import product_rows as write_product_rows
+from regretless.learners.logistic.scaling import STANDARDISED
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.splines import SAMPLE, Ranks
 from test_logistic_members import Stream
@@ -173,11 +174,12 @@ def test_product_rows() -> None:
 def test_a_pooled_member(K: int) -> None:
     s = Stream(K)
     P, w = folds.folded(first_variance(np.array(0.7), K) * np.eye(s.d)[None]), np.zeros((s.matrices, s.d))
-    newton.run(P, w, Step(0.4, 0.7, 1.0), *s.rows, newton.buffers_for(P, K), s.out)
+    one, steps = (P[None], w[None]), np.array([[0.4, 0.7, 1.0, STANDARDISED]])
+    newton.run(*one, steps, (s.X, s.X), s.Y, s.weight, s.out[None])
     expected = log_softmax(pooled_member(*s.rows, 0.4, 0.7, 0.7), axis=1)
     np.testing.assert_allclose(log_softmax(s.out, axis=1), expected, atol=1e-9)
     again, told = (w.copy(), P.copy()), np.empty_like(s.out)
-    newton.run(P, w, Step(0.4, 0.7, 1.0), s.X, s.Y, 0.0 * s.weight, newton.buffers_for(P, K), told)
+    newton.run(*one, steps, (s.X, s.X), s.Y, 0.0 * s.weight, told[None])
     assert np.array_equal(w, again[0])
     assert np.array_equal(P, again[1])
     linear.forecast_block(w, s.X, s.out)
@@ -296,6 +298,7 @@ def test_a_class_more_leaves_the_odds_of_the_others(K: int, intercept: bool) -> 
     assert grown.tally[LOSS] == found.tally[LOSS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effort", ["medium", "high"])
 def test_rows_that_grow_wide_lose_hats_and_members_at_their_row(effort: str) -> None:
     rng = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from regretless import BadRow
-from regretless.core.labels import Labels
+from regretless.core.rows.labels import Labels
 from regretless.learners.logistic.encoder import Encoder, as_rows, kind_of_rows, number_of, take_rows
 from regretless.learners.logistic.offsets import VARIANCES, slot_of
 from regretless.learners.logistic.schema import (

@@ -14,9 +14,8 @@ import regretless
 from learners import assert_same_state
 from logistic_reference import forest_member, play, some_rows
 from regretless import MondrianForest, OnlineLogisticRegression
-from regretless.core.tally import ROWS
+from regretless.core.numbers.tally import ROWS
 from regretless.learners.logistic import forest, state
-from regretless.learners.logistic.game import known
 from regretless.learners.logistic.settings import Settings
 from regretless.learners.trees.mondrian_tree import COUNTS
 
@@ -27,9 +26,9 @@ def played(X: np.ndarray, Y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray
     """The forest's forecasts of a block, and the state; no other member plays, so the moments stay those of no row."""
     n, K = Y.shape
     found, out, done = state.start(X.shape[1], True, K, HIGH.members(X.shape[1], K)), np.empty((n, K)), 0
-    seen = known(found)
+    seen = forest.known(found.moments)
     while done < n:
-        done += forest.run(found, seen, X[done:], Y[done:], weight[done:], out[done:])
+        done += forest.run(forest.forest_of(found), seen, X[done:], Y[done:], weight[done:], out[done:])
         if done < n:
             found = forest.with_room(found)
     return out, found
@@ -47,7 +46,7 @@ def test_the_member_is_a_mondrian_forest(K: int) -> None:
     for name, array in alone.state_._asdict().items():
         np.testing.assert_allclose(getattr(found, f"forest_{name}"), array, rtol=0.0, atol=1e-12, err_msg=name)
     now = np.empty((5, K))
-    forest.forecast_block(found, X[:5], now)
+    forest.forecast_block(forest.forest_of(found), found.moments, X[:5], now)
     np.testing.assert_allclose(np.exp(now), alone.predict_proba(X[:5]), rtol=0.0, atol=1e-12)
 
 

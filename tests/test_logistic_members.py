@@ -23,15 +23,16 @@ from logistic_reference import (
     some_rows,
 )
 from regretless.core.errors import TooLarge
-from regretless.core.scores import new_scores
-from regretless.core.tally import LOSS, ROWS, TALLIES
+from regretless.core.numbers.scores import new_scores
+from regretless.core.numbers.tally import LOSS, ROWS, TALLIES
 from regretless.learners.logistic import adagrad, certified, folds, frequencies, newton
 from regretless.learners.logistic.linear import forecast_block
-from regretless.learners.logistic.members import ADAGRAD, BUDGET, HALF_LIVES, NEWTON, choose, names
+from regretless.learners.logistic.members import ADAGRAD, BUDGET, HALF_LIVES, NEWTON, Constants, choose, names
 from regretless.learners.logistic.mixing import MixtureState, blend, mix, reserve, write_forecasts
-from regretless.learners.logistic.newton import Step, first_variance, settle
-from regretless.learners.logistic.scaling import rescale
+from regretless.learners.logistic.newton import INTERCEPT, LAM, VERSION, first_variance, settle
+from regretless.learners.logistic.scaling import RANGED, STANDARDISED, rescale
 from regretless.learners.logistic.settings import Settings
+from regretless.learners.second_order import aioli, multiclass
 from regretless.learners.second_order.rounding import SUMS
 from regretless.learners.second_order.surrogate import SurrogateState, helmert
 
@@ -88,8 +89,8 @@ def test_members_have_names() -> None:
 
 def test_the_intercept_has_its_own_prior_and_rate() -> None:
     with_one, without = choose(500, 2, "auto", True), choose(500, 2, "auto", True, intercept=False)
-    assert set(with_one.newton[:, 3]) <= {0.1, 0.3, 1.0, 3.0}
-    assert np.array_equal(without.newton[:, 3], without.newton[:, 1])
+    assert set(with_one.newton[:, INTERCEPT]) <= {0.1, 0.3, 1.0, 3.0}
+    assert np.array_equal(without.newton[:, INTERCEPT], without.newton[:, LAM])
     assert with_one.rates[0].tolist() == pytest.approx([0.02, 0.1, 0.0])
     assert np.array_equal(without.rates[:, 1], without.rates[:, 0])
 
@@ -99,7 +100,10 @@ def test_weights_before_the_first_row_are_those_of_all_members() -> None:
     assert narrow.prior.sum() == pytest.approx(1.0)
     assert wide.total < narrow.total
     assert wide.prior[0] == narrow.prior[len(narrow.radii)]  # so that ln(1/prior) covers members that were dropped
-    assert set(wide.newton[:, 4]) == {0.0, 1.0}  # a cautious member on columns by range is among the first
+    assert set(wide.newton[:, VERSION]) == {
+        STANDARDISED,
+        RANGED,
+    }  # a cautious member on columns by range is among the first
 
 
 @pytest.mark.parametrize(
@@ -142,7 +146,8 @@ def test_a_newton_member(K: int, rho: float) -> None:
     P = np.tile(first_variance(np.array([0.3]), K)[0] * np.eye(s.d), (s.matrices, 1, 1))
     P[:, -1, -1] = first_variance(np.array([intercept]), K)
     P, w = folds.folded(P), np.zeros((s.matrices, s.d))
-    newton.run(P, w, Step(0.5, 0.3, rho), *s.rows, newton.buffers_for(P, K), s.out)
+    steps = np.array([[0.5, 0.3, rho, RANGED]])
+    newton.run(P[None], w[None], steps, (np.empty_like(s.X), s.X), s.Y, s.weight, s.out[None])
     expected = newton_member(*s.rows, 0.5, 0.3, rho, intercept)
     np.testing.assert_allclose(log_softmax(s.out, axis=1), log_softmax(expected, axis=1), atol=1e-9)
 
@@ -178,8 +183,8 @@ def test_the_matrices_are_updated_with_the_next_row(d: int) -> None:
 @pytest.mark.parametrize("K", [2, 3])
 def test_an_adagrad_member_and_its_certificate(K: int) -> None:
     s = Stream(K)
-    table, slope = np.zeros((3, s.matrices, s.d)), np.zeros(1)
-    adagrad.run(table, slope, adagrad.Rates(0.3, 0.8), *s.rows, s.out)
+    table, slope, rates = np.zeros((3, s.matrices, s.d)), np.zeros(1), np.array([[0.3, 0.8, STANDARDISED]])
+    adagrad.run(table[None], slope, rates, (s.X, np.empty_like(s.X)), s.Y, s.weight, s.out[None])
     expected = log_softmax(adagrad_member(*s.rows, 0.3, 0.8), axis=1)
     np.testing.assert_allclose(log_softmax(s.out, axis=1), expected, atol=1e-9)
     gradients = table[adagrad.GRADIENTS]
@@ -207,13 +212,20 @@ def test_a_certified_member(K: int) -> None:
     s, lam = Stream(K), 0.5
     size = (K - 1) * s.d
     state = SurrogateState((2.0 if K == 2 else 1.0) / lam * np.eye(size), np.zeros(size), np.zeros(SUMS))
-    reach = certified.Reach(1.0, lam, helmert(K))
-    certified.run(state, *s.rows, reach, s.out)
+    members = choose(s.d, K, (1.0,), False)
+    assert members.regularization == [lam]
+    c = Constants(*members, helmert=helmert(K), blind=np.empty(0, np.int64), shares=False)
+    run, forecast, constants_of = (
+        (aioli.run, aioli.forecast_block, certified.aioli_constants)
+        if K == 2
+        else (multiclass.run, multiclass.forecast_block, certified.folklore_constants)
+    )
+    run(state, *s.rows, constants_of(c, 0), s.out)
     np.testing.assert_allclose(log_softmax(s.out, axis=1), certified_member(*s.rows, 1.0), atol=1e-12)
     assert state.tally[ROWS] == s.n
     again = np.empty_like(s.out)
-    certified.run(SurrogateState(*(array.copy() for array in state)), s.X, s.Y, 0 * s.weight, reach, again)
-    certified.forecast_block(state, s.X, reach, s.out)
+    run(SurrogateState(*(array.copy() for array in state)), s.X, s.Y, 0 * s.weight, constants_of(c, 0), again)
+    forecast(state, s.X, constants_of(c, 0), s.out)
     np.testing.assert_array_equal(s.out, again)
 
 
@@ -245,7 +257,7 @@ def test_an_implicit_step_settles(K: int, size: float, doubt: float, seed: int) 
 @pytest.mark.parametrize("shares", [False, True])
 def test_the_mixture(shares: bool) -> None:
     s, N = Stream(3), 5
-    logits = 3.0 * np.random.default_rng(0).normal(size=(N, s.n, 3))
+    logits = 3.0 * np.random.default_rng(0).normal(size=(N, s.n + 1, 3))[:, :-1]  # in a larger array, as in games
     prior = np.array([4.0, 1.0, 2.0, 2.0, 1.0])
     state = MixtureState(prior, np.log(prior / 4.0), np.zeros(N), *new_scores(), np.zeros(TALLIES), *NO_STACK)
     mix(state, logits, s.Y, s.weight, np.ones(s.n), shares, False, s.out)
@@ -266,7 +278,7 @@ def test_the_mixture(shares: bool) -> None:
 
 def test_what_is_kept_for_labels_never_seen_costs_less_than_ln_2() -> None:
     s = Stream(2, n=500)
-    logits = np.zeros((1, s.n, 2))
+    logits = np.zeros((1, s.n + 1, 2))[:, :-1]
     totals = []
     for reserves in (False, True):
         state = MixtureState(np.ones(1), np.zeros(1), np.zeros(1), *new_scores(), np.zeros(TALLIES), *NO_STACK)

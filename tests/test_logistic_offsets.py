@@ -106,7 +106,7 @@ def _wide_rows() -> tuple[list[dict[str, Any]], np.ndarray]:
     return as_dictionaries(X, fields), y
 
 
-@pytest.mark.parametrize("effort", ["low", "medium", "high"])
+@pytest.mark.parametrize("effort", ["low", "medium", pytest.param("high", marks=pytest.mark.slow)])
 def test_any_cut_is_the_whole_stream(effort: str, tmp_path: Any) -> None:
     X, fields, y = shops(160)
     rows = as_dictionaries(X, fields)

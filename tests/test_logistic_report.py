@@ -9,7 +9,7 @@ import pytest
 
 from logistic_reference import some_rows
 from regretless import NoBound, NoCertificate, OnlineLogisticRegression
-from regretless.core.tally import LOSS, ROWS, WIDEST
+from regretless.core.numbers.tally import LOSS, ROWS, WIDEST
 from regretless.learners.logistic import regret, state
 from regretless.learners.logistic.game import Game
 from regretless.learners.logistic.members import RADII, Constants

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from regretless import BadRow
-from regretless.core.labels import Labels
+from regretless.core.rows.labels import Labels
 from regretless.learners.logistic.slots import Slots, first_labels, require_few
 
 

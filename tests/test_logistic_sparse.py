@@ -21,7 +21,7 @@ from logistic_reference import mixture
 from reference.sparse_logistic import belief, first_order, pair_products, rescale, sketched
 from regretless import BadRow, NoBound, OnlineLogisticRegression
 from regretless.core.errors import TooLarge
-from regretless.core.validate import HEAVIEST
+from regretless.core.rows.validate import HEAVIEST
 from regretless.learners.logistic import sparse_game, sparse_sketch, sparse_state
 from regretless.learners.logistic.hashing import Index, id_of, pair_id, scramble
 from regretless.learners.logistic.sparse_members import BELIEFS, FIRST_ORDER, SKETCHED

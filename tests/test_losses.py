@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from regretless.core.links import softmax_of_two
+from regretless.core.numbers.links import softmax_of_two
 from regretless.theory.losses import (
     EXPONENTIAL,
     HINGE,

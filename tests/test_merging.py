@@ -32,7 +32,7 @@ from regretless import (
     fit_sharded,
     merge,
 )
-from regretless.core.tally import EXCESS, LOSS, ROWS, UNEVEN
+from regretless.core.numbers.tally import EXCESS, LOSS, ROWS, UNEVEN
 from regretless.learners.second_order.curvature import kappa
 from regretless.learners.second_order.merging import STRENGTHS, balance, sum_of
 from regretless.learners.second_order.rounding import ENERGY, MASS, SHIFT, SUMS
@@ -599,6 +599,7 @@ def test_the_second_stretch_weighs_the_rules(learner: Any, K: int) -> None:
             fit_sharded(learner, X, y, 3, m, rule="rows", **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky", "sequential"])
 def test_workers_of_any_kind_give_the_same_bits(backend: str) -> None:
     X, y, _ = stream(3, 90)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from each import for_each
 from regretless.learners.first_order import mirror_steps
 from regretless.learners.first_order.mirror_steps import eager_step, mirror_step, power_sums, waterline
 from regretless.learners.first_order.mirrors import DOMAINS, MIRRORS, Mirror
@@ -184,7 +185,7 @@ def assert_optimal(mirror, zeta, beta, theta):
     assert violation(mirror, theta) <= 1e-12 * mirror.size
 
 
-@pytest.mark.parametrize("M", SIZES)
+@for_each("M", SIZES)
 @pairs
 def test_step_agrees_with_long_arithmetic(proxy, domain, M):
     rng = np.random.default_rng(M + 1)
@@ -202,7 +203,7 @@ def test_step_agrees_with_long_arithmetic(proxy, domain, M):
                 assert error <= 1e-12, (name_of(mirror), scale, beta, error)
 
 
-@pytest.mark.parametrize("M", [1, 2, 3, 5])
+@for_each("M", [1, 2, 3, 5])
 @pairs
 def test_step_agrees_with_direct_minimisation(proxy, domain, M):
     """SLSQP on zeta.theta + beta V(theta), with nothing but `value`: from two starts, never better than the step."""
@@ -239,7 +240,7 @@ def test_step_agrees_with_direct_minimisation(proxy, domain, M):
     np.testing.assert_allclose(found.x, theta, atol=5e-3)
 
 
-@pytest.mark.parametrize("M", [2, 3, 10])
+@for_each("M", [2, 3, 10])
 @pairs
 def test_no_point_of_the_set_does_better(proxy, domain, M):
     rng = np.random.default_rng(2)
@@ -268,7 +269,7 @@ def test_the_start_is_the_minimiser_and_the_step_of_zero(proxy, domain):
             assert mirror.value(inside(mirror, rng, 0.3)) >= least - 1e-12
 
 
-@pytest.mark.parametrize("M", SIZES)
+@for_each("M", SIZES)
 @pytest.mark.parametrize(("proxy", "domain"), BOUNDED)
 def test_spread_is_attained_at_a_vertex_and_nowhere_exceeded(proxy, domain, M):
     rng = np.random.default_rng(M)
@@ -314,7 +315,7 @@ def least_ratio(mirror, rng):
     return worst
 
 
-@pytest.mark.parametrize("M", [2, 3, 4, 10, 30])
+@for_each("M", [2, 3, 4, 10, 30])
 @pairs
 def test_strong_convexity(proxy, domain, M):
     for size in (1.0, 5.0):
@@ -380,7 +381,7 @@ def test_symmetries(proxy, domain, zeta, power, beta, data):
     assert np.all(np.diff(theta[rising]) <= tolerance)  # the dearer, the lighter
 
 
-@pytest.mark.parametrize("M", [1, 2, 3, 10, 1000])
+@for_each("M", [1, 2, 3, 10, 1000])
 @pairs
 def test_extremes(proxy, domain, M):
     rng = np.random.default_rng(0)

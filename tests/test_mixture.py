@@ -41,7 +41,7 @@ from regretless import (
     best_in_hindsight,
     bounds,
 )
-from regretless.core.tally import TALLIES
+from regretless.core.numbers.tally import TALLIES
 from regretless.learners.ensembles.mixture import MixtureConstants, MixtureState, run
 from regretless.theory.domains import Ball, Box, Competition, RowBall, WholeSpace
 

@@ -33,7 +33,7 @@ from regretless import (
     VovkAzouryWarmuth,
     stumps,
 )
-from regretless.core import archive, packed, persist
+from regretless.core.files import archive, packed, persist
 from regretless.learners.first_order.base_functions import Stumps
 from regretless.learners.second_order.rounding import ROOT
 from regretless.learners.trees.mixtures import GO, LEFT_OUT, STOP

@@ -28,7 +28,7 @@ from regretless import (
     VovkAzouryWarmuth,
     best_in_hindsight,
 )
-from regretless.core.tally import LOSS, TALLIES
+from regretless.core.numbers.tally import LOSS, TALLIES
 from regretless.learners.ensembles.one_vs_rest import OneVsRestState, run
 from regretless.theory.domains import Ball, Competition, RowBall, WholeSpace
 

@@ -81,6 +81,7 @@ def says(model: Any, X: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------------- the random row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 5, 12])
 def test_the_row_is_uniform(n: int) -> None:
     X, y = stream(2, n)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from regretless import AIOLI, FOLKLORE, GAF, ONS, NoCertificate, VovkAzouryWarmuth, best_in_hindsight, load
-from regretless.core.tally import EXCESS, LOSS
+from regretless.core.numbers.tally import EXCESS, LOSS
 from regretless.learners.second_order import panels
 from regretless.theory.domains import Ball
 
@@ -175,7 +175,7 @@ def test_cuts_in_single_precision_agree_to_1e_6(learner: Any, K: int, d: int, sc
 
 
 def test_single_precision_refuses_what_it_cannot_promise() -> None:
-    X = np.eye(3) * 1000
+    X = np.eye(3) * 1e5
     learner = AIOLI(radius=10.0, precision="single").fit(X, [0, 1, 0])
     with pytest.raises(NoCertificate, match='precision="double"'):
         learner.regret_certificate()

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from regretless import AIOLI, FOLKLORE, ONS, OnlineLogisticRegression, VovkAzouryWarmuth
-from regretless.core import products
+from regretless.core.kernels import products
 from regretless.learners.logistic import threads
 
 
@@ -132,7 +132,7 @@ def test_parts_are_shared_and_errors_reported(monkeypatch):
         (VovkAzouryWarmuth(), 520, 2),
         (FOLKLORE(), 130, 5),
         (ONS(radius=1000.0, gamma=0.5, epsilon=1.0), 520, 2),
-        (OnlineLogisticRegression(effort="high"), 6, 3),
+        pytest.param(OnlineLogisticRegression(effort="high"), 6, 3, marks=pytest.mark.slow),
     ],
     ids=lambda value: type(value).__name__ if hasattr(value, "fit") else str(value),
 )

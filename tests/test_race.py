@@ -85,6 +85,7 @@ def test_table_is_sorted_by_log_loss_and_then_by_error(result):
     assert {line.learner for line in lines[2:]} == {"Perceptron", "Vovk-Azoury-Warmuth"}
 
 
+@pytest.mark.slow
 def test_results_are_the_same_for_any_number_of_jobs(result):
     def but_time(race):
         return race.to_frame().drop(columns="microseconds")
@@ -100,6 +101,7 @@ def test_regret_is_the_same_to_the_bit_for_all_orders_of_the_same_rows():
     assert totals[0] == pytest.approx(totals[1], rel=1e-14)
 
 
+@pytest.mark.slow
 def test_files_pictures_and_forms(result, tmp_path):
     pictures = result.save(tmp_path)
     assert [path.name for path in pictures] == ["breast-cancer.png"]
@@ -336,6 +338,7 @@ def test_an_interrupted_race_goes_on_with_the_missing_games(tmp_path, monkeypatc
 # ---------------------------------------------------------------------- recipes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [fruit, dated], ids=["fruit", "dated"])
 def test_run_plays_a_line_of_the_leaderboard_again(tmp_path, make):
     path = make(tmp_path)

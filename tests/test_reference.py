@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 
 import reference
 from regretless import AIOLI, FOLKLORE, GAF, ONS, VovkAzouryWarmuth
-from regretless.core.tally import EXCESS
+from regretless.core.numbers.tally import EXCESS
 
 CURVATURES = ["sharp", "gaf", "folklore", 0.2]
 RADII = [0.5, 10.0, 100.0]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
-import pytest
 
 import regretless
+from each import for_each
 from learners import LARGEST_NUMBER_WEIGHTS, Entry, Stream, learners_that, within
 from regretless.streams import adversarial
 from regretless.theory.domains import Ball, WholeSpace
@@ -50,7 +50,7 @@ STREAMS: dict[str, Callable[[Entry], Any]] = {
 
 
 @learners_that(lambda entry: entry.certificate and entry.compares and not entry.believes)
-@pytest.mark.parametrize("name", STREAMS)
+@for_each("name", STREAMS)
 def test_regret_is_an_interval_under_certificate_and_bound(entry: Entry, name: str) -> None:
     stream = STREAMS[name](entry)
     X, y = (stream, None) if callable(stream) else (within(stream.X, 1.0), stream.y)

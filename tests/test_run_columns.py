@@ -134,6 +134,7 @@ def test_messages_name_options_of_the_command(tmp_path, name, text, words):
     assert 'on_bad="' not in refused.output and "declare=" not in refused.output
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_read_enough_is_no_error(done):
     program = "from regretless.cli import main; main()"
     lines = "price;stra\u00dfe;code\n" + "1,5;x;1\n" * 20_000

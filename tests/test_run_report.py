@@ -203,6 +203,7 @@ def test_costs_need_two_classes():
         decision_of(["no", "yes"], "maybe", None)
 
 
+@pytest.mark.slow
 def test_the_report_speaks_plainly(tmp_path):
     (tmp_path / "rows.csv").write_text(words())
     done = command("run", tmp_path / "rows.csv", "--target", "y", "--out", tmp_path / "out")

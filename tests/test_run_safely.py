@@ -35,6 +35,7 @@ def stop(*arguments: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_stopped_in_its_report_and_at_its_end_a_run_goes_on(tmp_path, monkeypatch):
     data, whole, parts = tmp_path / "rows.csv", tmp_path / "whole", tmp_path / "parts"
     data.write_text(table(200))
@@ -58,6 +59,7 @@ def test_stopped_in_its_report_and_at_its_end_a_run_goes_on(tmp_path, monkeypatc
     assert "nothing to resume" in other.output
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet"])
 def test_a_file_that_has_changed_anywhere_is_not_gone_on_with(tmp_path, monkeypatch, kind):
@@ -154,6 +156,7 @@ BAD_JSON = [
 ]
 
 
+@pytest.mark.slow
 def test_text_of_others_is_shown_and_not_obeyed(tmp_path):
     """And each bad line of JSON is a bad line."""
     labels = ["=cmd()", "[red]x", "\x1b[31mz\u202e"]
@@ -215,6 +218,7 @@ def test_vw_text_runs_with_the_default_learner(tmp_path, lines, options, classes
     assert said.exit_code == (3 if summary["bad_rows"] else 0), said.output
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_wide_svmlight_text_needs_its_columns_and_can_be_resumed(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)

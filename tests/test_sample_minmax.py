@@ -122,6 +122,7 @@ RISKY = {  # rows, and the probabilities of their labels: no weights explain the
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("K", [2, 3])
 def test_the_expected_excess_risk_is_within_the_bound(K):
     """Exact risks, over the drawn samples; the estimate from rows alone is between the two."""

@@ -35,7 +35,7 @@ from regretless import (
     StronglyConvexOGD,
     VovkAzouryWarmuth,
 )
-from regretless.core.registry import public_predictors
+from regretless.evaluate.registry import public_predictors
 from regretless.learners.batch.rows import BatchPredictor
 
 # The checks' rows have entries of around 100, and their targets are large.
@@ -108,7 +108,11 @@ def expected_failures(estimator: Any) -> dict[str, str]:
     return failures
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+@pytest.mark.parametrize(
+    "estimator",
+    [pytest.param(each, marks=[pytest.mark.slow] * (i % 3 > 0)) for i, each in enumerate(ESTIMATORS)],
+    ids=repr,
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_estimator_checks(estimator: Any) -> None:
     """All of them, those that are expected to fail too: they fail."""

@@ -11,7 +11,7 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 from regretless import BadRow  # noqa: E402
-from regretless.core.calendar import calendar_features  # noqa: E402
+from regretless.core.rows.calendar import calendar_features  # noqa: E402
 from regretless.streams import read  # noqa: E402
 from regretless.streams.whole import read_whole  # noqa: E402
 

@@ -12,7 +12,7 @@ from scipy import sparse
 import regretless
 from learners import ONE_PER_PATH, Entry, assert_same_state, play, refused
 from regretless import AIOLI, OGD, OnlineBoosting, OnlineLogisticRegression, Perceptron, VovkAzouryWarmuth
-from regretless.core import packed
+from regretless.core.files import packed
 
 ROWS = [{"amount": float(i % 7), "country": "fr" if i % 3 else "de"} for i in range(30)]
 LABELS = ["yes" if i % 7 > 3 else "no" for i in range(30)]

@@ -17,7 +17,7 @@ import joblib
 import numpy as np
 
 from regretless import bounds
-from regretless.core.registry import public_predictors
+from regretless.evaluate.registry import public_predictors
 
 HERE = Path(__file__).parent
 # The errata that concern a bound or the algorithm that it is about: docs/errata.md.

@@ -9,7 +9,7 @@ from typing import Any
 import docstrings
 
 import regretless
-from regretless.core.registry import public_predictors
+from regretless.evaluate.registry import public_predictors
 
 INTRODUCTION = """\
 API reference

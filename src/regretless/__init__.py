@@ -1,7 +1,6 @@
 """regretless: online learning that is provably almost as good as the best model chosen in hindsight."""
 
 import ast as _ast
-import gc as _gc
 from importlib import import_module as _import_module
 from pathlib import Path as _Path
 
@@ -21,15 +20,11 @@ __all__ = ["__version__", *_HOME]
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'regretless' has no attribute {name!r}")
-    collects = _gc.isenabled()
-    _gc.disable()  # imports leave no garbage, and looking for it takes a tenth of their time
-    try:
-        value = _import_module(f"{_HOME[name]}.{name}")  # a module, such as regretless.bounds
-    except ModuleNotFoundError:
-        value = getattr(_import_module(_HOME[name]), name)
-    finally:
-        if collects:
-            _gc.enable()
+    with _import_module("regretless.core.first_import").of_a_public_name():
+        try:
+            value = _import_module(f"{_HOME[name]}.{name}")  # a module, such as regretless.bounds
+        except ModuleNotFoundError:
+            value = getattr(_import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 

@@ -7,11 +7,11 @@ from regretless import streams as streams
 from regretless.core.errors import BadRow as BadRow
 from regretless.core.errors import NoBound as NoBound
 from regretless.core.errors import NoCertificate as NoCertificate
+from regretless.core.files.persist import load as load
 from regretless.core.learner import OnlineClassifier as OnlineClassifier
 from regretless.core.learner import OnlineLearner as OnlineLearner
 from regretless.core.learner import OnlineRegressor as OnlineRegressor
 from regretless.core.merging import merge as merge
-from regretless.core.persist import load as load
 from regretless.evaluate import plots as plots
 from regretless.evaluate.play import play as play
 from regretless.evaluate.play_bandit import BanditTrace as BanditTrace

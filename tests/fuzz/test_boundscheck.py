@@ -44,7 +44,7 @@ COLUMNS = 9
 
 
 def test_an_index_outside_is_an_error() -> None:
-    from regretless.core.labels import mark
+    from regretless.core.rows.labels import mark
 
     with pytest.raises(IndexError):
         mark(np.zeros(3, dtype=np.int64), np.zeros((2, 2)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 from sklearn.base import clone
 
 from regretless import (
@@ -19,6 +20,8 @@ from regretless import (
     VovkAzouryWarmuth,
     best_in_hindsight,
 )
+
+pytestmark = pytest.mark.slow
 
 
 def hard_rows(rng: np.random.Generator, n: int, d: int, widest: float) -> np.ndarray:

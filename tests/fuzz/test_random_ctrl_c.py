@@ -33,6 +33,8 @@ from regretless import (
 )
 from regretless.core import interrupts
 
+pytestmark = pytest.mark.slow
+
 N_ROWS = 9
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 WORKER = Path(__file__).with_name("file_worker.py")
 
 

@@ -13,6 +13,8 @@ import pytest
 from scipy import sparse
 from subjects import SUBJECTS, Subject
 
+pytestmark = pytest.mark.slow
+
 VALUES = [
     float("nan"), float("inf"), None, pd.NA, pd.NaT, np.ma.masked, "x", "", "1.5", b"2", "nan", 1 + 2j,
     np.complex64(1j), np.datetime64("2020-01-01"), np.timedelta64(3, "s"), datetime(2020, 1, 1), pd.Timestamp("2020"),

@@ -13,6 +13,8 @@ from scipy import sparse
 from regretless import OnlineBoosting, OnlineLogisticRegression, load
 from regretless.learners.logistic import members
 
+pytestmark = pytest.mark.slow
+
 CATEGORIES = ["a", "b", "c", "d", "e", 3.5]
 
 

@@ -16,6 +16,8 @@ import pytest
 from regretless.core.errors import BadRow
 from regretless.streams import read
 
+pytestmark = pytest.mark.slow
+
 pa = pytest.importorskip("pyarrow")
 
 PIECES = [b"\x00", b"\r", b"\n", b"\r\n", b'"', b",", b";", b"\t", b"|", b":", b" ", b"#", b"{", b"}", b"[", b"'", b"^"]

@@ -24,8 +24,10 @@ from subjects import SUBJECTS, Subject, every_subject
 import regretless
 from held import held
 from regretless import AIOLI, GAF, Mixture, OnlineLogisticRegression, fit_sharded, load
-from regretless.core.registry import public_learners
 from regretless.core.turns import LEARNING, OF_PARAMETERS, WRITER, Turn, turn_of
+from regretless.evaluate.registry import public_learners
+
+pytestmark = pytest.mark.slow
 
 N_ROWS = 12
 STRANGER = 1  # a thread that is none

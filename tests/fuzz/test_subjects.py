@@ -2,7 +2,7 @@
 
 from subjects import SUBJECTS
 
-from regretless.core.registry import public_learners
+from regretless.evaluate.registry import public_learners
 
 
 def test_every_public_learner_is_a_subject():

@@ -24,6 +24,8 @@ from . import (
 from .losses import MARGIN
 from .newton import Long, long
 
+pytestmark = pytest.mark.slow
+
 MARGINS = ["logistic", "logit", "hinge", "exponential"]
 NUMBERS = ["squared", "absolute", "linear"]
 CLASSES = ["softmax", "multiclass hinge"]

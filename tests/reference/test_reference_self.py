@@ -28,6 +28,8 @@ from .expectation import log_expected_sigmoid, log_expected_sigmoid_by_panels
 from .newton import long
 from .ons import project
 
+pytestmark = pytest.mark.slow
+
 SIZES = (1.0, 0.0, 30.0, 1e-8, 1.0)
 WEIGHTS = (1.0, 0.3, 0.0, 2.0)
 

@@ -21,6 +21,8 @@ from regretless.serve.api import PAGE, make_app
 from regretless.serve.keys import KeyFile, Keys
 from regretless.serve.server import require_keys
 
+pytestmark = pytest.mark.services
+
 X = {"a": 1.0, "b": "k1"}
 
 
@@ -377,7 +379,6 @@ print("ended", flush=True)
 """
 
 
-@pytest.mark.services
 def test_a_server_ends_with_streams_open(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(tmp_path / "log.db"), LOW], stdout=subprocess.PIPE, text=True
@@ -405,7 +406,6 @@ def test_a_server_ends_with_streams_open(tmp_path):
     assert not (tmp_path / "log.db.lock").exists()
 
 
-@pytest.mark.services
 def test_the_demonstration_ends_quietly(tmp_path):
     command = [sys.executable, "-c", "from regretless.cli import main; main()", "serve", "--demo", "--port", "0"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)

@@ -14,6 +14,8 @@ from regretless.serve.log import LogUnavailable
 from regretless.serve.replay import verify
 from regretless.serve.snapshots import Snapshots
 
+pytestmark = pytest.mark.services
+
 
 def message(**said) -> bytes:
     return json.dumps(said).encode()

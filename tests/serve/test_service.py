@@ -34,6 +34,8 @@ from regretless.serve.snapshots import Snapshots
 from regretless.serve.tables import LABEL
 from regretless.serve.transfer import bring_in, compact, export
 
+pytestmark = pytest.mark.services
+
 
 def digest(engine, name="default"):
     return engine.call(lambda: engine.host(name).snapshot(0).pack()).result()

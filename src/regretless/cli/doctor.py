@@ -53,7 +53,7 @@ def look() -> dict[str, dict[str, Any]]:
     import numba
 
     from regretless import __version__
-    from regretless.core.jit import cache_folder
+    from regretless.core.kernels.jit import cache_folder
 
     folder = cache_folder()
     home = None if folder is None else folder.parent

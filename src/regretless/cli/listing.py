@@ -37,8 +37,8 @@ def list_names(
 
 
 def _learners() -> dict[str, str]:
-    from regretless.core.registry import public_learners
     from regretless.evaluate.recipe import learners
+    from regretless.evaluate.registry import public_learners
 
     kinds = public_learners()
     return {name: _first_line(kinds[name]) for name in learners()}

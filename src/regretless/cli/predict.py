@@ -52,7 +52,7 @@ def predict(
     Example: regretless predict clicks-run/model.npz tomorrow.csv
     """
     with clean_errors():
-        from regretless.core.files import replacing
+        from regretless.core.files.writing import replacing
         from regretless.evaluate.run.decision import costs_of
         from regretless.evaluate.run.predict import Request, predict_file
 

@@ -164,7 +164,7 @@ def _tell_bad(bad: list[Any], on_bad: OnBad, out: Path) -> None:
         return
     told = f"{len(bad)} bad rows were skipped."
     if on_bad is OnBad.quarantine:
-        from regretless.core.files import write_text
+        from regretless.core.files.writing import write_text
 
         out.mkdir(parents=True, exist_ok=True)
         write_text(out / "bad.jsonl", "".join(dump(line._asdict(), ensure_ascii=True) + "\n" for line in bad))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -25,23 +25,24 @@ import numpy as np
 from numpy import ndarray
 from scipy import sparse
 
-from regretless.core import state_checks, validate
 from regretless.core.blocks import Block, BlockPlay
 from regretless.core.effects import ONE_MORE, Effect, largest_first, names_of
 from regretless.core.errors import BadRow, NoBound
-from regretless.core.inputs import as_block, as_floats, as_soft_block, has_names, in_rows, readable_rows
+from regretless.core.files import state_checks
+from regretless.core.files.stored import Stored
 from regretless.core.interrupts import uninterrupted
-from regretless.core.labels import Labels
-from regretless.core.links import to_probabilities
-from regretless.core.one_row import CSR, RowCall, RowKernels, entries_of
-from regretless.core.rows import SparseRows
+from regretless.core.kernels.one_row import CSR, RowCall, RowKernels, entries_of
+from regretless.core.numbers.links import to_probabilities
+from regretless.core.numbers.tally import LOSS, ROWS
+from regretless.core.rows import validate
+from regretless.core.rows.compressed import SparseRows
+from regretless.core.rows.inputs import as_block, as_floats, as_soft_block, has_names, in_rows, readable_rows
+from regretless.core.rows.labels import Labels
+from regretless.core.rows.validate import LARGEST_TARGET
 from regretless.core.scikit_learn import ClassifierMixin, RegressorMixin, check_is_fitted, validate_data
-from regretless.core.stored import Stored
-from regretless.core.tally import LOSS, ROWS
 from regretless.core.tickets import Settled, Ticket, copy_of_row, loss_of
 from regretless.core.turns import WRITER, alone, learns, reads, takes_its_turn, turn_of
 from regretless.core.types import FLOAT, Array
-from regretless.core.validate import LARGEST_TARGET
 
 if TYPE_CHECKING:
     from regretless.theory.domains import Competition
@@ -391,10 +392,10 @@ class OnlineLearner(Stored):
     # ------------------------------------------------------------------ one row by one compiled call
 
     # The cost of one row is mostly that of Python. A usual row is learned and forecast by one compiled call, which
-    # checks it (core/one_row.py). All other rows, and rows with errors, use the methods for blocks, which raise the
-    # errors. So do calls that must wait for another thread: the code below is `turns.alone` and `turns.reads`, written
-    # out for a learner that no other thread uses. A compiled call is not interrupted by Ctrl-C, so nothing has to be
-    # undone.
+    # checks it (core/kernels/one_row.py). All other rows, and rows with errors, use the methods for blocks, which raise
+    # the errors. So do calls that must wait for another thread: the code below is `turns.alone` and `turns.reads`,
+    # written out for a learner that no other thread uses. A compiled call is not interrupted by Ctrl-C, so nothing has
+    # to be undone.
 
     def _row_kernels(self) -> RowKernels | None:
         """The kernels that learn and forecast one row of the present state; None if a row takes more than these."""
@@ -407,14 +408,19 @@ class OnlineLearner(Stored):
         return RowKernels(run, forecast, self.state_, **more)
 
     def _row_call_now(self) -> RowCall:
-        """The compiled calls for the present state."""
+        """The compiled calls for the present state, constants and labels."""
         try:
             call: RowCall = self._row_call
+            has = self.__dict__
+            if (
+                call.state is has["state_"]
+                and call.constants is has["_constants"]
+                and call.labels is has.get("_labels")
+            ):
+                return call
         except AttributeError:
-            self._row_call = call = RowCall(self)
-            return call
-        if not call.is_of(self.__dict__):
-            self._row_call = call = RowCall(self)
+            pass
+        self._row_call = call = RowCall(self)
         return call
 
     @takes_its_turn
@@ -422,12 +428,16 @@ class OnlineLearner(Stored):
         """Learn from one row. (The first row of a classifier needs `classes`, unless a block was learned before.)"""
         row = self._usual_row(x) if classes is None and "state_" in self.__dict__ else None
         if row is not None:
-            me, turn = get_ident(), turn_of(self)
-            writer = turn.writer
+            try:
+                turn = self._turn
+            except AttributeError:
+                turn = turn_of(self)
+            me, writer = get_ident(), turn.writer
             if not writer and not turn.waiting:
                 try:
-                    if writer.setdefault(WRITER, me) == me and not turn.readers and self._learn_usual(row, y):
-                        return
+                    if writer.setdefault(WRITER, me) == me and not turn.readers:
+                        if self._row_call_now().learn(row, y):
+                            return
                 finally:
                     if writer and writer[WRITER] == me:
                         del writer[WRITER]
@@ -437,25 +447,10 @@ class OnlineLearner(Stored):
         """x as a row that a compiled call takes: an array, or the three arrays of a CSR row; None for all others."""
         if type(x) is ndarray:
             if x.dtype is FLOAT and x.ndim == 1:
-                return x if x.flags.carray else x.copy()
+                return x
         elif type(x) in CSR:
             return entries_of(x, self.n_features_in_)
         return None
-
-    def _learn_usual(self, row: Any, y: Any) -> bool:
-        """Learn a row by one compiled call; False, without any change, if that is not possible."""
-        call = self._row_call_now()
-        if call.calls is None:
-            return False
-        try:
-            target = call.target(y)
-        except (KeyError, TypeError):  # an unknown label, or label probabilities
-            return False
-        if target is None:
-            return False
-        if type(row) is ndarray:
-            return call.calls.learn(call.address, row, target)
-        return call.calls.learn_entries is not None and call.calls.learn_entries(call.address, *row, target)
 
     @alone
     def _learn_any(self, x: Any, y: Any, classes: Any) -> None:
@@ -544,41 +539,21 @@ class OnlineLearner(Stored):
     def _count_learned(self) -> int:
         return int(self.state_.tally[ROWS])
 
-    def _said_of_one(self, x: Any, as_probabilities: bool) -> Array:
-        """The forecast of one row, as a block of length one."""
+    def _ask(self, x: Any, question: Callable[[RowCall, Any], Any]) -> Any:
+        """What the compiled calls say of one row; None for an unusual row, or one that waits for another thread."""
         row = self._usual_row(x) if "state_" in self.__dict__ else None
-        if row is not None:
-            turn, me = turn_of(self), get_ident()
-            readers = turn.readers
-            try:
-                readers.append(me)
-                if not turn.writer and (out := self._forecast_usual(row, as_probabilities)) is not None:
-                    return out
-            finally:
-                readers.remove(me)
-        out = self._forecast_of_one(x)
-        if as_probabilities:
-            to_probabilities(out)
-        return out
-
-    def _forecast_usual(self, row: Any, as_probabilities: bool) -> Array | None:
-        """The forecast of a row by one compiled call; None if that is not possible."""
-        call = self._row_call_now()
-        if call.calls is None:
+        if row is None:
             return None
-        out, order = np.empty(call.shape), call.order
-        if type(row) is ndarray:
-            done = call.calls.forecast(call.address, row, out, as_probabilities and order is None)
-        else:
-            found = call.calls.forecast_entries
-            done = found is not None and found(call.address, *row, out, as_probabilities and order is None)
-        if not done:
-            return None
-        if order is not None:
-            out = out.take(order, axis=1)
-            if as_probabilities:
-                to_probabilities(out)
-        return out
+        try:
+            turn = self._turn
+        except AttributeError:
+            turn = turn_of(self)
+        me, readers = get_ident(), turn.readers
+        try:
+            readers.append(me)
+            return None if turn.writer else question(self._row_call_now(), row)
+        finally:
+            readers.remove(me)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -662,13 +637,19 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
     @takes_its_turn
     def predict_proba_one(self, x: Any) -> Array:
         """Probabilities (K,) of one row."""
-        found: Array = self._said_of_one(x, True)[0]
+        found: Array | None = self._ask(x, RowCall.probabilities)
+        if found is None:
+            out = self._forecast_of_one(x)
+            to_probabilities(out)
+            found = out[0]
         return found
 
     @takes_its_turn
     def predict_one(self, x: Any) -> Any:
         """The most probable class of one row."""
-        winner = self._said_of_one(x, False).argmax()  # before `classes_`, which an unfitted learner lacks
+        winner: int | None = self._ask(x, RowCall.winner)
+        if winner is None:
+            winner = int(self._forecast_of_one(x).argmax())  # before `classes_`, which an unfitted learner lacks
         return self.classes_[winner]
 
     def __sklearn_tags__(self) -> Any:
@@ -715,7 +696,8 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
     @takes_its_turn
     def predict_one(self, x: Any) -> Any:
         """The forecast of one row."""
-        found = self._said_of_one(x, False)[0]
+        scores: Array | None = self._ask(x, RowCall.scores)
+        found = (self._forecast_of_one(x) if scores is None else scores)[0]
         return found if self.n_outputs_ > 1 else float(found)
 
     def _begin_like(self, other: Any, labels: Labels | None) -> Self:

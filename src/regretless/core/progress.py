@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
+from regretless.core.kernels import compiling
+
 BAR = 24  # columns of the terminal
 SHORTENED: Any = {"no_wrap": True, "overflow": "ellipsis", "ratio": 1}  # a long text, before the count and the time
 
@@ -77,5 +79,6 @@ def progress_bar(
         rich_progress.TimeRemainingColumn(),
         rich_progress.TextColumn("{task.description}", markup=False, table_column=Column(**SHORTENED)),
     )
-    with rich_progress.Progress(*columns, console=console, transient=transient, expand=True) as display:
+    bar = rich_progress.Progress(*columns, console=console, transient=transient, expand=True)
+    with compiling.line.hidden(), bar as display:
         yield Bar(display, display.add_task(description, total=total))

@@ -21,8 +21,8 @@ from threading import get_ident
 from typing import Any
 from weakref import WeakSet
 
+from regretless.core.files.mapped import in_memory
 from regretless.core.interrupts import listen, uninterrupted
-from regretless.core.mapped import in_memory
 
 LEARNING = frozenset(
     {"begin", "fit", "partial_fit", "predict_then_learn", "play_block", "learn_one", "act", "feedback"}
@@ -201,7 +201,7 @@ class TakesTurns:
 
     __slots__ = ("_row_call", "_turn")
     _turn: Turn
-    _row_call: Any  # see core/one_row.py; like the lock, it is no part of the learner
+    _row_call: Any  # see core/kernels/one_row.py; like the lock, it is no part of the learner
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

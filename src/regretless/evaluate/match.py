@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core.scores import N_SCORED, N_WRONG, TOTAL_LOSS, new_scores, score_classes, score_numbers
+from regretless.core.numbers.scores import N_SCORED, N_WRONG, TOTAL_LOSS, new_scores, score_classes, score_numbers
 from regretless.core.types import Array
 from regretless.evaluate.players import Before, margin_as_scores, number_of_rows, player
 from regretless.evaluate.trace import Checkpoint, Rows, Trace

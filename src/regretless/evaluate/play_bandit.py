@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from regretless.core.errors import NoBound
-from regretless.core.inputs import as_floats, in_rows
-from regretless.core.labels import Labels, as_labels
 from regretless.core.learner import OnlineLearner
 from regretless.core.progress import progress_bar
+from regretless.core.rows.inputs import as_floats, in_rows
+from regretless.core.rows.labels import Labels, as_labels
 from regretless.core.types import Array
 from regretless.evaluate.match import marks_of
 from regretless.evaluate.trace import ByName

@@ -13,11 +13,11 @@ import numpy as np
 from scipy import sparse
 
 from regretless.core.errors import NoBound, NoCertificate
-from regretless.core.labels import Labels
 from regretless.core.learner import OnlineLearner
+from regretless.core.rows.labels import Labels
+from regretless.core.rows.validate import numbers
 from regretless.core.scikit_learn import is_regressor
 from regretless.core.types import Array
-from regretless.core.validate import numbers
 from regretless.theory.domains import Competition, Domain, WholeSpace
 
 

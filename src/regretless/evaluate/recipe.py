@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import regretless
-from regretless.core.registry import public_learners
+from regretless.evaluate.registry import public_learners
 
 
 def learner_of(text: str) -> Any:

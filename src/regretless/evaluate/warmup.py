@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from regretless.core.learner import OnlineLearner
-from regretless.core.registry import public_learners
+from regretless.evaluate.registry import public_learners
 
 FIRST = ["OnlineLogisticRegression", "AIOLI", "FOLKLORE", "GAF", "ONS", "OGD"]
 

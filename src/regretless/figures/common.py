@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from regretless.core.files import replacing, write_text
+from regretless.core.files.writing import replacing, write_text
 from regretless.core.types import Array
 
 QUARTILES = (0.25, 0.5, 0.75)

@@ -23,10 +23,10 @@ from uuid import uuid4
 
 import numpy as np
 
-from regretless.core import packed
 from regretless.core.errors import NoCertificate
-from regretless.core.inputs import is_missing
-from regretless.core.persist import from_bytes
+from regretless.core.files import packed
+from regretless.core.files.persist import from_bytes
+from regretless.core.rows.inputs import is_missing
 from regretless.core.types import Array
 
 MOST_WAITING = 10_000  # rows of a key that wait for their labels

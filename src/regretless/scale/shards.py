@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from regretless.core import validate
 from regretless.core.errors import NoCertificate
+from regretless.core.files.persist import from_bytes
 from regretless.core.merging import RULES, require_rule, require_sums
-from regretless.core.persist import from_bytes
-from regretless.core.tally import ROWS
+from regretless.core.numbers.tally import ROWS
+from regretless.core.rows import validate
 from regretless.learners.wrappers.sharding import join
 
 Round = Callable[[bytes, int, int | None], Sequence[bytes]]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regretless.core import validate
+from regretless.core.files.persist import from_bytes
 from regretless.core.learner import OnlineLearner
-from regretless.core.persist import from_bytes
+from regretless.core.rows import validate
 from regretless.scale.keyed import Held, KeyedGame, Lines, put_away, take_back
 from regretless.scale.shards import fit_rounds, learn_part
 from regretless.scale.starting import start_of

@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 
 from regretless.core.errors import BadRow, NoBound, NoCertificate
-from regretless.core.labels import Labels
-from regretless.core.persist import from_bytes
+from regretless.core.files.persist import from_bytes
+from regretless.core.rows.labels import Labels
 from regretless.core.types import Array
 from regretless.serve.log import Event, Labelled, ModelRow, now
 from regretless.serve.models import ModelSpec, class_names

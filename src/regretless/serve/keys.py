@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from regretless.core.files import replacing
+from regretless.core.files.writing import replacing
 
 SCOPES = ("predict", "label", "read", "admin")
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")

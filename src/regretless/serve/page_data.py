@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from regretless.core.scores import N_WRONG, TOTAL_LOSS
+from regretless.core.numbers.scores import N_WRONG, TOTAL_LOSS
 from regretless.serve.host import Entry, ModelHost, decode
 from regretless.serve.traffic import Traffic
 

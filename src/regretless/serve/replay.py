@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core.labels import Labels
-from regretless.core.scores import N_SCORED, N_WRONG, TOTAL_BRIER, TOTAL_LOSS
+from regretless.core.numbers.scores import N_SCORED, N_WRONG, TOTAL_BRIER, TOTAL_LOSS
+from regretless.core.rows.labels import Labels
 from regretless.evaluate.match import marks_of
 from regretless.evaluate.trace import Checkpoint, Trace, Traces
 from regretless.serve.host import Due, ModelHost, decode, read

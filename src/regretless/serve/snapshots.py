@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core import packed, persist
-from regretless.core.files import replacing
+from regretless.core.files import packed, persist
+from regretless.core.files.writing import replacing
 from regretless.serve.sums import Sums
 
 KEPT = 2  # files per model

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from regretless.core.scores import BINS, N_SCORED, N_WRONG, TOTAL_BRIER, TOTAL_LOSS, new_scores, score_classes
+from regretless.core.numbers.scores import BINS, N_SCORED, N_WRONG, TOTAL_BRIER, TOTAL_LOSS, new_scores, score_classes
 from regretless.core.types import Array
 
 MOST_POINTS = 240  # of the history; then every other one is dropped

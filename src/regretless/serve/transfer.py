@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from regretless.core.files import replacing
+from regretless.core.files.writing import replacing
 from regretless.serve.log import Event, EventLog, ModelRow
 from regretless.serve.restore import restored
 from regretless.serve.snapshots import Snapshots

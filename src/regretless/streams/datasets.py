@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from regretless.core.compile_cache import cache_home
+from regretless.core.kernels.compile_cache import cache_home
 from regretless.streams import fetch
 from regretless.streams.types import Dataset
 

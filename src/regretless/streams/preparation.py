@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from regretless.core.calendar import CALENDAR, calendar_features, calendar_names
+from regretless.core.rows.calendar import CALENDAR, calendar_features, calendar_names
 from regretless.core.types import Array
 
 MOST_LEVELS = 100  # columns per category: its most frequent values

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core.stored import Recipe
+from regretless.core.files.stored import Recipe
 from regretless.core.types import Array
 
 Shape = int | tuple[int, ...]

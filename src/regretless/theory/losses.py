@@ -30,10 +30,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from regretless.core.callbacks import Callback
-from regretless.core.jit import kernel
-from regretless.core.links import sigmoid, softmax
-from regretless.core.stored import ByName
+from regretless.core.files.stored import ByName
+from regretless.core.kernels.callbacks import Callback
+from regretless.core.kernels.jit import kernel
+from regretless.core.numbers.links import sigmoid, softmax
 from regretless.core.types import Array
 
 LOGISTIC, HINGE, EXPONENTIAL, LOGIT, SQUARED, ABSOLUTE, LINEAR, SOFTMAX, MULTICLASS_HINGE = range(9)

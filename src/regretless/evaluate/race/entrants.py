@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from regretless.core.learner import OnlineLearner
-from regretless.core.registry import public_learners
 from regretless.core.setting import Setting
 from regretless.evaluate.recipe import learner_of
+from regretless.evaluate.registry import public_learners
 from regretless.streams import Stream
 
 

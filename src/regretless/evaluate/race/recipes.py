@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from regretless.core.files.stored import Stored
 from regretless.core.learner import OnlineLearner
 from regretless.core.scikit_learn import clone, is_regressor
-from regretless.core.stored import Stored
 from regretless.evaluate.race.games import as_signs
 from regretless.streams import Dataset, Stream
 from regretless.streams.preparation import Preparation

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core.files import replacing, write_text
+from regretless.core.files.writing import replacing, write_text
 from regretless.core.types import Array
 from regretless.evaluate.race.games import Game, Refusal
 from regretless.evaluate.race.recipes import FOLDER as RECIPES

@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from regretless.core.files import replacing, write_text
+from regretless.core.files.writing import replacing, write_text
 from regretless.evaluate.run.lock import NAME, Lock
 
 UNFINISHED, DONE = "unfinished", "unfinished.done"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regretless.core.errors import BadRow
-from regretless.core.persist import load
+from regretless.core.files.persist import load
 from regretless.core.scikit_learn import is_regressor
 from regretless.evaluate.race.recipes import Recipe
 from regretless.evaluate.run.decision import Decision, decided, decision_of

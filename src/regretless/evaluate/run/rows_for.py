@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from regretless.core.calendar import CALENDAR, calendar_features
 from regretless.core.errors import BadRow
+from regretless.core.rows.calendar import CALENDAR, calendar_features
 from regretless.evaluate.players import take
 from regretless.streams import Block
 

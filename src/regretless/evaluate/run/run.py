@@ -10,9 +10,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from regretless.core.calendar import calendar_names
 from regretless.core.errors import BadRow
-from regretless.core.persist import load
+from regretless.core.files.persist import load
+from regretless.core.rows.calendar import calendar_names
 from regretless.evaluate.match import Match
 from regretless.evaluate.players import number_of_rows
 from regretless.evaluate.race.recipes import Recipe, recipe_of

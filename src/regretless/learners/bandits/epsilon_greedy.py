@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from regretless.core.learner import OnlineClassifier
+from regretless.core.rows.validate import HEAVIEST
 from regretless.core.types import Array
-from regretless.core.validate import HEAVIEST
 from regretless.learners.bandits.learner import PROBABILITY, BanditReduction, BanditState, certain
 
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from regretless.core import state_checks, validate
+from regretless.core.files import state_checks
 from regretless.core.learner import ONE
+from regretless.core.rows import validate
 from regretless.core.types import Array
 from regretless.learners.bandits.learner import PROBABILITY, BanditLearner, LinearBanditState, certain
 from regretless.theory import bounds

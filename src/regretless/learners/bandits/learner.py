@@ -17,15 +17,16 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from regretless.core import state_checks, validate
 from regretless.core.errors import BadRow
-from regretless.core.inputs import as_block, as_floats, has_names, in_rows
+from regretless.core.files import state_checks
+from regretless.core.files.stored import Stored
 from regretless.core.interrupts import listen, uninterrupted
-from regretless.core.labels import Labels
 from regretless.core.learner import OnlineClassifier
+from regretless.core.numbers.tally import ROWS
+from regretless.core.rows import validate
+from regretless.core.rows.inputs import as_block, as_floats, has_names, in_rows
+from regretless.core.rows.labels import Labels
 from regretless.core.scikit_learn import NotFittedError, clone, validate_data
-from regretless.core.stored import Stored
-from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.theory.domains import Competition
 

@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from regretless.core import validate
-from regretless.core.inputs import readable_rows
 from regretless.core.interrupts import stretches
 from regretless.core.progress import progress_bar
+from regretless.core.rows import validate
+from regretless.core.rows.inputs import readable_rows
 from regretless.core.scikit_learn import BaseEstimator, validate_data
 from regretless.core.turns import TakesTurns
 from regretless.core.types import Array

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import logsumexp
 
-from regretless.core import validate
 from regretless.core.errors import NoBound
-from regretless.core.jit import kernel
-from regretless.core.labels import Labels
-from regretless.core.links import sigmoid, softmax, to_probabilities
+from regretless.core.kernels.copying import copy_line, copy_lines
+from regretless.core.kernels.jit import kernel
+from regretless.core.numbers.links import sigmoid, softmax, to_probabilities
+from regretless.core.rows import validate
+from regretless.core.rows.labels import Labels
 from regretless.core.scikit_learn import ClassifierMixin, _num_samples, check_is_fitted
 from regretless.core.types import Array
 from regretless.learners.batch.rows import BatchPredictor
@@ -366,17 +367,17 @@ def hedge_block(fitted: Sample, leader: Leader, X: Array, numbers: tuple[float, 
     last, r = Z.shape[0] - 1, W.shape[0]
     for t in range(X.shape[0]):
         x = sample.X[last]
-        x[:] = X[t]
+        copy_line(X[t], x)
         V, Q = directions(leader.L, x, r, lam)
         for y in range(out.shape[1]):
             label = sample.Y[last]
             label[:] = 0.0
             label[y] = 1.0
-            W[:] = leader.w
-            Z[:] = leader.Z
+            copy_lines(leader.w, W)
+            copy_lines(leader.Z, Z)
             scores(W, x, Z[last])
             if not settle(sample, leader, lam, V, Q, Z, W) or not norm(W.reshape(-1)) <= radius:
-                W[:] = leader.w
+                copy_lines(leader.w, W)
                 refit(sample.X, sample.Y, sample.weight, W, lam, radius)
             flat = W.reshape(-1)
             out[t, y] = -loss_of(LOGISTIC if r == 1 else SOFTMAX, W, x, label) - share * dot(flat, flat)

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from regretless.core import validate
 from regretless.core.errors import NoBound
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
+from regretless.core.rows import validate
+from regretless.core.rows.validate import LARGEST_TARGET
 from regretless.core.scikit_learn import RegressorMixin, check_is_fitted
 from regretless.core.types import Array
-from regretless.core.validate import LARGEST_TARGET
 from regretless.learners.batch.rows import BatchPredictor
 from regretless.learners.second_order.algebra import dot
 from regretless.theory import bounds

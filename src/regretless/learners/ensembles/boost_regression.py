@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from regretless.core import state_checks, validate
-from regretless.core.inputs import as_floats
-from regretless.core.jit import kernel
-from regretless.core.links import softmax
+from regretless.core.files import state_checks
+from regretless.core.kernels.jit import kernel, shared_kernel
+from regretless.core.numbers.links import softmax
+from regretless.core.rows import validate
+from regretless.core.rows.inputs import as_floats
 from regretless.core.types import Array
 from regretless.learners.second_order.aioli import forecast
 from regretless.learners.second_order.curvature import SHARP, kappa
@@ -210,7 +211,7 @@ def expand(s: Array, label: int, margin: float, out: Array) -> None:
     out[label] = 0.5 * margin
 
 
-@kernel
+@shared_kernel
 def learn(stage: Array, s: Array, label: int, y: int, clip: float, weight: float) -> None:
     """FOLKLORE's update, with the target whether the label was right."""
     x, m, q = look(stage, s, label, clip)

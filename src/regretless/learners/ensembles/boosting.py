@@ -9,16 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core import state_checks, validate
-from regretless.core.deviations import joined, standardised
-from regretless.core.draws import uniform
 from regretless.core.errors import BadRow, NoBound, NoCertificate
+from regretless.core.files import state_checks
 from regretless.core.interrupts import listen, uninterrupted
-from regretless.core.jit import kernel
+from regretless.core.kernels.copying import copy_lines
+from regretless.core.kernels.jit import kernel
 from regretless.core.learner import ONE, OnlineClassifier
-from regretless.core.links import leader, softmax
+from regretless.core.numbers.deviations import joined, standardised
+from regretless.core.numbers.draws import uniform
+from regretless.core.numbers.links import leader, softmax
+from regretless.core.numbers.tally import ROWS, TALLIES, record, require_unit_weights
+from regretless.core.rows import validate
 from regretless.core.scikit_learn import check_is_fitted
-from regretless.core.tally import ROWS, TALLIES, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.ensembles import boost_regression as regression
 from regretless.learners.ensembles.weak import (
@@ -52,7 +54,7 @@ class BoostingConstants(NamedTuple):
 class BoostingState(NamedTuple):
     """The state of the stages, one row per stage."""
 
-    moments: Array  # (3, d) count, mean and sum of squared deviations of the columns: see core/deviations.py
+    moments: Array  # (3, d) count, mean and sum of squared deviations of the columns: see core/numbers/deviations.py
     memory: Array  # of compiled weak learners: see weak.py
     regression: Array  # (N, 6): see boost_regression.py
     log_weight: Array  # (N,) of Hedge: minus the mistakes
@@ -418,7 +420,7 @@ def stage_scores(state: BoostingState, X: Array, kind: int, out: Array) -> None:
     for t in range(n):
         standardise(state.moments, X[t], z)
         climb(state.memory, state.regression, z, kind, math.log(state.tally[ROWS] + 2.0), scores, p, labels)
-        out[t] = scores[1:]
+        copy_lines(scores[1:], out[t])
 
 
 @kernel

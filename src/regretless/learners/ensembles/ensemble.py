@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from regretless.core import state_checks
+from regretless.core.files import state_checks
 from regretless.core.learner import OnlineClassifier
-from regretless.core.tally import ROWS
+from regretless.core.numbers.tally import ROWS
 from regretless.core.types import Array
 
 

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from regretless.core import state_checks
+from regretless.core.files import state_checks
 from regretless.core.interrupts import uninterrupted
-from regretless.core.jit import kernel
+from regretless.core.kernels.copying import copy_line
+from regretless.core.kernels.jit import kernel
 from regretless.core.learner import OnlineClassifier
-from regretless.core.links import leader
+from regretless.core.numbers.links import leader
+from regretless.core.numbers.tally import LOSS, ROWS, TALLIES, record, require_unit_weights
 from regretless.core.scikit_learn import available_if, check_is_fitted
-from regretless.core.tally import LOSS, ROWS, TALLIES, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.ensembles import side_by_side
 from regretless.learners.ensembles.ensemble import Ensemble
@@ -212,7 +213,7 @@ def run(state: HedgeState, said: Array, Y: Array, weight: Array, out: Array) -> 
         least_after, total_after = tilt(after, eta, scratch)
         m = least_after - least - math.log(total_after / total) / eta  # -ln(sum w exp(-eta loss)) / eta
         gap[0] += max(0.0, h - m)
-        losses[:] = after
+        copy_line(after, losses)
         record(tally, weight[t], h, h, 0.0)
 
 

@@ -8,14 +8,15 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.files import state_checks
 from regretless.core.interrupts import uninterrupted
-from regretless.core.jit import kernel
-from regretless.core.labels import Labels
+from regretless.core.kernels.jit import kernel
 from regretless.core.learner import OnlineClassifier, OnlineLearner
+from regretless.core.numbers.tally import LOSS, TALLIES, record, require_unit_weights
+from regretless.core.rows import validate
+from regretless.core.rows.labels import Labels
 from regretless.core.scikit_learn import check_is_fitted
-from regretless.core.tally import LOSS, TALLIES, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.ensembles import side_by_side
 from regretless.learners.ensembles.ensemble import Ensemble

@@ -16,7 +16,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from regretless.core.labels import Labels
+from regretless.core.rows.labels import Labels
 from regretless.core.scikit_learn import clone
 from regretless.core.types import Array
 

@@ -16,8 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from regretless.core import state_checks
-from regretless.core.jit import kernel
+from regretless.core.files import state_checks
+from regretless.core.kernels.jit import kernel
 from regretless.core.learner import OnlineClassifier
 from regretless.core.types import Array
 

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from regretless.core import validate
-from regretless.core.rows import SparseRows
+from regretless.core.rows import validate
+from regretless.core.rows.compressed import SparseRows
 from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.setting import Setting
 from regretless.core.types import Array

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from regretless.core import validate
 from regretless.core.errors import BadRow
-from regretless.core.jit import kernel
-from regretless.core.rows import SparseRows
+from regretless.core.files.stored import Recipe
+from regretless.core.kernels.jit import kernel
+from regretless.core.rows import validate
+from regretless.core.rows.compressed import SparseRows
 from regretless.core.scikit_learn import check_is_fitted, is_classifier, is_regressor
-from regretless.core.stored import Recipe
 from regretless.core.types import Array
 
 

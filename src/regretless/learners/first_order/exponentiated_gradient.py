@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regretless.core import validate
 from regretless.core.errors import BadRow
-from regretless.core.one_row import RowKernels
-from regretless.core.rows import SparseRows, largest_entry
+from regretless.core.kernels.one_row import RowKernels
+from regretless.core.rows import validate
+from regretless.core.rows.compressed import SparseRows, largest_entry
 from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LARGEST_MARGIN, LARGEST_ROW

@@ -11,13 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.files import state_checks
+from regretless.core.kernels.one_row import RowCall, RowKernels
 from regretless.core.learner import OnlineClassifier
-from regretless.core.one_row import RowKernels
-from regretless.core.rows import Entries, parts, single
+from regretless.core.numbers.tally import EXCESS, ROWS, UNEVEN, require_unit_weights
+from regretless.core.rows import validate
+from regretless.core.rows.compressed import Entries, parts, single
 from regretless.core.scikit_learn import RegressorMixin, RegressorTags, available_if, check_is_fitted
-from regretless.core.tally import EXCESS, ROWS, UNEVEN, require_unit_weights
 from regretless.core.turns import reads
 from regretless.core.types import Array
 from regretless.learners.first_order.linear import GRADIENTS, LARGEST, MASS, SQUARES, WEIGHTS, forecast_block
@@ -28,6 +29,7 @@ from regretless.theory.losses import Custom, Loss, Oracle
 MULTICLASS = {"softmax": "softmax", "hinge": "multiclass hinge"}
 WITH_PROBABILITIES = ("logistic", "logit", "softmax")
 NAMES = {each.code: each.name for each in losses.LOSSES.values()}
+LIKELIHOODS = frozenset(code for code, name in NAMES.items() if name in WITH_PROBABILITIES)
 REAL = frozenset(key for each in losses.LOSSES.values() if each.kind == "real" for key in (each.name, each.code))
 LARGEST_ROW = 1e70  # of rows and targets: the squared norm of their gradients does not overflow
 LARGEST_MARGIN = 300.0  # of the exponential loss: the square of its slope does not overflow
@@ -38,6 +40,9 @@ def _classifies(learner: ScoringLearner) -> bool:
 
 
 def _has_probabilities(learner: ScoringLearner) -> bool:
+    constants = learner.__dict__.get("_constants")  # by its code: this runs twice per row
+    if constants is not None and type(constants.loss) is int:
+        return constants.loss in LIKELIHOODS
     return learner._loss_name in WITH_PROBABILITIES
 
 
@@ -153,10 +158,7 @@ class ScoringLearner(OnlineClassifier):
         """Probabilities (n, K), columns in the order of `classes_`. Changes nothing."""
         return super().predict_proba(X)
 
-    @available_if(_has_probabilities)
-    def predict_proba_one(self, x: Any) -> Array:
-        """Probabilities (K,) of one row."""
-        return super().predict_proba_one(x)
+    predict_proba_one = available_if(_has_probabilities)(OnlineClassifier.predict_proba_one)
 
     @available_if(_classifies)
     @reads
@@ -170,7 +172,10 @@ class ScoringLearner(OnlineClassifier):
 
     def predict_one(self, x: Any) -> Any:
         """The class with the largest score, or the predicted number, for one row."""
-        return float(self._said_of_one(x, False)[0, 0]) if self._regresses else super().predict_one(x)
+        if not self._regresses:
+            return super().predict_one(x)
+        scores = self._ask(x, RowCall.scores)
+        return float((self._forecast_of_one(x) if scores is None else scores)[0, 0])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy, or for regression the coefficient of determination."""
@@ -210,7 +215,7 @@ class LinearLearner(ScoringLearner):
     def _rows_by(self, run: Any, forecast: Any, **limits: Any) -> RowKernels | None:
         """The kernels of one row, unless a step needs more: a user's loss, or a table that gets longer."""
         c = self._constants
-        if type(c.loss) is Oracle or any(isinstance(getattr(c, name, None), tuple) for name in ("number", "size")):
+        if type(c.loss) is Oracle or isinstance(getattr(c, "number", None), tuple):
             return None
         return self._by_kernels(run, forecast, entries=True, **{"largest_target": LARGEST_ROW} | limits)
 

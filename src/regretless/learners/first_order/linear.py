@@ -17,11 +17,12 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from regretless.core import state_checks
-from regretless.core.jit import chosen_by_type, inlined_kernel, kernel
-from regretless.core.prefetch import prefetch
-from regretless.core.rows import Entries
-from regretless.core.tally import ROWS, TALLIES, record
+from regretless.core.files import state_checks
+from regretless.core.kernels.copying import copy_line
+from regretless.core.kernels.jit import chosen_by_type, inlined_kernel, kernel, shared_kernel
+from regretless.core.kernels.prefetch import prefetch
+from regretless.core.numbers.tally import ROWS, TALLIES, record
+from regretless.core.rows.compressed import Entries
 from regretless.core.types import Array
 from regretless.theory.losses import Oracle, slope_multiclass, value_and_slope, value_multiclass
 
@@ -95,7 +96,7 @@ def entries_ahead(table: Array) -> np.uint64:
 def publish(z: Array, out: Array) -> None:
     """Write scores as forecasts: unchanged, or the margin of two classes as two logits."""
     if out.size == z.size:
-        out[:] = z
+        copy_line(z, out)
     else:
         out[0] = -0.5 * z[0]
         out[1] = 0.5 * z[0]
@@ -268,7 +269,7 @@ def forecast_scaled(state: Any, rows: Entries, constants: Any, out: Array) -> No
     forecast_block(state.table, state.size[FACTOR], rows, out)
 
 
-@kernel
+@shared_kernel
 def forecast_block(table: Array, factor: float, rows: Entries, out: Array) -> None:
     """The forecasts of a block of rows."""
     indptr, indices, data = rows

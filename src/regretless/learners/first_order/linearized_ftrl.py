@@ -7,14 +7,15 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
-from regretless.core.jit import apart_kernel, inlined_kernel, kernel
-from regretless.core.one_row import RowKernels
-from regretless.core.prefetch import from_a_line
-from regretless.core.rows import Entries
+from regretless.core.files import state_checks
+from regretless.core.kernels.jit import apart_kernel, inlined_kernel, kernel
+from regretless.core.kernels.one_row import RowKernels
+from regretless.core.kernels.prefetch import from_a_line
+from regretless.core.numbers.tally import ROWS
+from regretless.core.rows import validate
+from regretless.core.rows.compressed import Entries
 from regretless.core.setting import Setting
-from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LARGEST_MARGIN, LARGEST_ROW, LinearLearner, require_bounded_scores
 from regretless.learners.first_order.linear import (

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regretless.core import validate
+from regretless.core.rows import validate
 from regretless.core.setting import Setting
 from regretless.learners.first_order.learner import (
     require_bounded_scores,

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import types
 
-from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
-from regretless.core.jit import chosen_by_type, kernel
-from regretless.core.one_row import RowKernels
-from regretless.core.rows import Entries
-from regretless.core.tally import ROWS
+from regretless.core.files import state_checks
+from regretless.core.kernels.jit import kernel, merged_kernel
+from regretless.core.kernels.one_row import RowKernels
+from regretless.core.numbers.tally import ROWS
+from regretless.core.rows import validate
+from regretless.core.rows.compressed import Entries
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import (
     LARGEST_MARGIN,
@@ -82,25 +81,19 @@ class MirrorState(NamedTuple):
     tally: Array  # see tally.py and linear.py; gradients are measured in the dual norm
 
 
-class Sizes(NamedTuple):
-    """The first sizes of a domain that grows: that of the weights after 0, 1, 2, ... rows."""
-
-    after: Array
-
-
 class MirrorConstants(NamedTuple):
     """The numbers the kernel reads."""
 
     loss: int | Oracle
     proxy: int
     domain: int
-    size: float | Sizes  # of the domain
+    sizes: Array  # of the domain, after 0, 1, 2, ... rows; one number: it does not grow
     euclidean: bool  # whether gradients are measured in the l2 norm, and not by their largest entry
     schedule: int
     number: float | Table  # of the schedule
     lazy: bool
     averaging: bool
-    origin: Array | None  # lazy: a dual point of theta_0; None: 0
+    origin: Array  # lazy: a dual point of theta_0; empty: 0
 
 
 class Scheme(NamedTuple):
@@ -130,13 +123,13 @@ class Scheme(NamedTuple):
         return MirrorConstants(
             self.loss.code,
             *mirror.codes,
-            float(mirror.size) if self.growing is None else Sizes(self.growing.sizes(1)),
+            np.array([mirror.size], dtype=np.float64) if self.growing is None else self.growing.sizes(1),
             euclidean,
             schedule.code,
             number if isinstance(number, Table) else float(number),
             self.lazy,
             self.averaging,
-            -mirror.gradient(self.start) if self.lazy and self.start is not None else None,
+            -mirror.gradient(self.start) if self.lazy and self.start is not None else np.empty(0),
         )
 
 
@@ -354,10 +347,10 @@ class MirrorLearner(LinearLearner):
         return bounds.growing_balls(steps=rates, radii=sizes[:n], comparator_norm=norm, gradient_bound=L)
 
     def _row_kernels(self) -> RowKernels | None:
-        return self._rows_by(run, forecast_rows)
+        return None if self._scheme.growing is not None else self._rows_by(run, forecast_rows)
 
     def _learn(self, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
-        if type(self._constants.number) is Table or type(self._constants.size) is Sizes:
+        if type(self._constants.number) is Table or self._scheme.growing is not None:
             self._look_ahead(int(self.state_.tally[ROWS]) + int(np.count_nonzero(weight)))
         run(self.state_, rows, Y, weight, self._constants, out)
 
@@ -366,9 +359,9 @@ class MirrorLearner(LinearLearner):
         c, scheme = self._constants, self._scheme
         if isinstance(c.number, Table) and isinstance(scheme.schedule, Sequence):
             c = c._replace(number=scheme.schedule.covering(c.number, n, ahead=int(c.averaging)))
-        if isinstance(c.size, Sizes) and scheme.growing is not None and c.size.after.size <= n:
+        if scheme.growing is not None and c.sizes.size <= n:
             longer = n + 1 if isinstance(scheme.growing.growth, tuple) else 2 * (n + 1)
-            c = c._replace(size=Sizes(scheme.growing.sizes(longer)))
+            c = c._replace(sizes=scheme.growing.sizes(longer))
         self._constants = c
 
 
@@ -395,33 +388,11 @@ def start_of(start: Any, n_features: int, n_scores: int, domain: Domain, mirror:
     return theta
 
 
-def size_after(size: float | Sizes, n: int) -> float:
-    """The size of the set after n rows."""
-    return float(size.after[int(n)]) if isinstance(size, Sizes) else size
-
-
-@chosen_by_type(size_after)
-def _compiled_size_after(size: Any, n: Any) -> Callable[..., float]:
-    if isinstance(size, types.BaseTuple):
-        return lambda size, n: size.after[int(n)]
-    return lambda size, n: size
-
-
-def from_origin(origin: Array | None, zeta: Array, beta: float, scratch: Array) -> Array:
+@merged_kernel
+def from_origin(origin: Array, zeta: Array, beta: float, scratch: Array) -> Array:
     """The dual point whose mirror step minimises zeta.theta + beta D_V(theta, theta_0): zeta + beta origin."""
-    return zeta if origin is None else np.add(zeta, beta * origin, out=scratch)
-
-
-@chosen_by_type(from_origin)
-def _compiled_from_origin(origin: Any, zeta: Any, beta: Any, scratch: Any) -> Callable[..., Array]:
-    if isinstance(origin, types.NoneType):
-        return lambda origin, zeta, beta, scratch: zeta
-    return lambda origin, zeta, beta, scratch: moved_origin(origin, zeta, beta, scratch)
-
-
-@kernel
-def moved_origin(origin: Array, zeta: Array, beta: float, scratch: Array) -> Array:
-    """`from_origin` for weights that start elsewhere than at the minimiser of V."""
+    if origin.size == 0:
+        return zeta
     for j in range(zeta.size):
         scratch[j] = zeta[j] + beta * origin[j]
     return scratch
@@ -466,7 +437,7 @@ def run(state: MirrorState, rows: Entries, Y: Array, weight: Array, constants: M
         if gradients.size:
             move(gradients, indices, data, first, last, weight[t], s)
         n = tally[ROWS]
-        lam = size_after(c.size, n)
+        lam = c.sizes[min(int(n), c.sizes.size - 1)]
         if c.lazy:
             gamma, beta = step(schedule, step_number(number, n), n), temperature_of(schedule, number, n)
             if schedule == ADAGRAD_NORM or schedule == OBSERVED_ROOT:

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from regretless.core.jit import kernel, summing_kernel
+from regretless.core.kernels.copying import copy_line
+from regretless.core.kernels.jit import kernel, shared_kernel, summing_kernel
+from regretless.core.numbers.exponentials import exponentiate
 from regretless.core.types import Array
 
 EUCLIDEAN, ENTROPY, PNORM, POWER = range(4)
 WHOLE, BALL, SIMPLEX, SUBSIMPLEX, OCTAHEDRON, BOX = range(6)
 
-INVERSE_FACTORIALS = tuple(1.0 / math.factorial(i) for i in range(12, -1, -1))
-LEAST_EXPONENT = -708.0  # of which e^x has all its digits
 TINY = 1e-300  # a temperature below it would turn 0/0 into NaN
 
 
@@ -39,34 +39,12 @@ def lowest(x: Array) -> float:
 
 
 @kernel
-def exponentials(x: Array) -> None:
-    """x = e^x for every x <= 0, to the last digit; below -708 it is 0.
-
-    One call of `exp` per entry would dominate the cost of a row. Here e^x = 2^k e^r with |r| <= ln(2)/2, e^r by its
-    series and 2^k by its exponent's bits, a loop that vectorises.
-    """
-    bits = np.empty(x.size, dtype=np.int64)
-    powers = bits.view(np.float64)
-    for j in range(x.size):
-        a = max(x[j], LEAST_EXPONENT)
-        k = math.floor(a * 1.4426950408889634 + 0.5)
-        r = (a - k * 0.6931471803691238) - k * 1.9082149292705877e-10  # k ln 2, its leading digits first
-        p = 1 / 6227020800
-        for c in INVERSE_FACTORIALS:
-            p = p * r + c
-        bits[j] = (int(k) + 1023) << 52 if x[j] >= LEAST_EXPONENT else 0
-        x[j] = p
-    for j in range(x.size):
-        x[j] *= powers[j]
-
-
-@kernel
 def entropy_simplex(zeta: Array, beta: float, lam: float, out: Array) -> None:
     """out = lam softmax(-zeta / beta), eq. (10): differences first, so that nothing overflows."""
     low, heat = lowest(zeta), 1.0 / max(beta, TINY)
     for j in range(zeta.size):
         out[j] = (low - zeta[j]) * heat
-    exponentials(out)
+    exponentiate(out)
     scale = lam / total(out)
     for j in range(zeta.size):
         out[j] *= scale
@@ -78,7 +56,7 @@ def entropy_subsimplex(zeta: Array, beta: float, lam: float, out: Array) -> None
     low, heat = min(lowest(zeta), 0.0), 1.0 / max(beta, TINY)
     for j in range(zeta.size):
         out[j] = (low - zeta[j]) * heat
-    exponentials(out)
+    exponentiate(out)
     scale = lam / (total(out) + math.exp(low * heat))
     for j in range(zeta.size):
         out[j] *= scale
@@ -294,7 +272,7 @@ def pnorm_ball(zeta: Array, beta: float, radius: float, out: Array) -> None:
     while low > -640.0 and pnorm_shape(a, low, r, out) > level:
         low, top = 2.0 * low, low
     if top >= 640.0:  # w^s is negligible: the direction of zeta
-        out[:] = a
+        copy_line(a, out)
     else:
         for _ in range(200):
             middle = 0.5 * (low + top)
@@ -360,7 +338,7 @@ def pnorm_step(domain: int, zeta: Array, beta: float, lam: float, out: Array) ->
         pnorm_box(zeta, max(beta, TINY), lam, out)
 
 
-@kernel
+@shared_kernel
 def mirror_step(proxy: int, domain: int, lam: float, zeta: Array, beta: float, out: Array) -> None:
     """out = argmin of zeta.theta + beta V(theta) over the set: the lazy scheme (11). `out` is not `zeta`."""
     if proxy == ENTROPY:
@@ -410,7 +388,7 @@ def common_product(theta: Array, lam: float) -> float:
     return k
 
 
-@kernel
+@shared_kernel
 def dual_point(proxy: int, domain: int, lam: float, theta: Array, out: Array) -> None:
     """out = -grad V(theta): the zeta whose mirror step with beta = 1 is theta, for theta inside the set."""
     M = theta.size
@@ -447,7 +425,7 @@ def dual_point(proxy: int, domain: int, lam: float, theta: Array, out: Array) ->
                 out[j] = -out[j]
 
 
-@kernel
+@shared_kernel
 def eager_step(proxy: int, domain: int, lam: float, zeta: Array, u: Array, rate: float, out: Array) -> None:
     """The eager scheme (22), (24): out = argmin of rate u.theta + D_V(theta, the last out); rate is gamma/beta.
 

@@ -7,13 +7,13 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from regretless.core import validate
 from regretless.core.errors import NoBound
-from regretless.core.jit import kernel
-from regretless.core.one_row import RowKernels
-from regretless.core.rows import Entries
+from regretless.core.kernels.jit import kernel
+from regretless.core.kernels.one_row import RowKernels
+from regretless.core.numbers.tally import ROWS
+from regretless.core.rows import validate
+from regretless.core.rows.compressed import Entries
 from regretless.core.setting import Setting
-from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import (
     LARGEST_MARGIN,

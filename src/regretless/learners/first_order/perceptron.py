@@ -7,15 +7,15 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from regretless.core import validate
 from regretless.core.errors import NoBound, NoCertificate
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel, shared_kernel
+from regretless.core.kernels.one_row import RowKernels
 from regretless.core.learner import ONE
-from regretless.core.one_row import RowKernels
-from regretless.core.rows import Entries, parts
+from regretless.core.numbers.tally import LOSS, WIDEST, require_unit_weights
+from regretless.core.rows import validate
+from regretless.core.rows.compressed import Entries, parts
 from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.setting import Setting
-from regretless.core.tally import LOSS, WIDEST, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LinearLearner
 from regretless.learners.first_order.linear import (
@@ -189,7 +189,7 @@ def mistake(z: Array, y: Array, s: Array) -> float:
     return wrong
 
 
-@kernel
+@shared_kernel
 def run(state: PerceptronState, rows: Entries, Y: Array, weight: Array, out: Array) -> None:
     """Play the game over a block: forecast, read the label, count the mistake, update."""
     indptr, indices, data = rows

@@ -22,10 +22,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numba import types
 
-from regretless.core.jit import chosen_by_type, inlined_kernel, kernel
-from regretless.core.stored import Recipe
+from regretless.core.files.stored import Recipe
+from regretless.core.kernels.jit import chosen_by_type, inlined_kernel, kernel
+from regretless.core.rows.validate import positive
 from regretless.core.types import Array
-from regretless.core.validate import positive
 from regretless.learners.first_order.mirrors import Mirror
 
 LARGEST_STEP = 1e150  # its square is a number

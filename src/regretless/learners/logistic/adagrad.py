@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regretless.core.borrow import borrowed
-from regretless.core.jit import kernel
-from regretless.core.links import softmax
+from regretless.core.kernels.borrow import borrowed, keep
+from regretless.core.kernels.jit import merged_kernel, shared_kernel
+from regretless.core.numbers.links import softmax
 from regretless.core.types import Array
 from regretless.learners.logistic.linear import forecast_row
+from regretless.learners.logistic.scaling import RANGED
 
 WEIGHTS, SQUARES, GRADIENTS = range(3)  # the parts of a table (3, K, d), or (3, 1, d) for two classes
 
@@ -32,15 +33,39 @@ class Rates(NamedTuple):
     last: float  # of the last column
 
 
-@kernel
-def run(table: Array, slope: Array, rates: Rates, X: Array, Y: Array, weight: Array, out: Array) -> None:
-    """Play a block with one member. `out` holds the logits forecast, slope[0] the member's sum of g.w."""
-    table, X, Y, weight, out = borrowed(table), borrowed(X), borrowed(Y), borrowed(weight), borrowed(out)
+@shared_kernel
+def run(
+    tables: Array,
+    slopes: Array,
+    rates: Array,
+    versions: tuple[Array, Array],
+    Y: Array,
+    weight: Array,
+    out: Array,
+) -> None:
+    """Play a block with member after member; `out` (members, at least n, K) holds the logits forecast.
+
+    `slopes` has each member's sum of g.w, `rates` the entries of `Rates` and which version of the rows it plays on.
+    """
+    tables, slopes = borrowed(tables), borrowed(slopes)
+    Y, weight, out = borrowed(Y), borrowed(weight), borrowed(out)
+    own_p = np.empty(Y.shape[1])
+    p = borrowed(own_p)
+    for i in range(tables.shape[0]):
+        X = borrowed(versions[1] if rates[i, 2] == RANGED else versions[0])
+        slopes[i] = run_member(tables[i], slopes[i], Rates(rates[i, 0], rates[i, 1]), X, Y, weight, p, out[i])
+    keep(own_p)
+
+
+@merged_kernel
+def run_member(
+    table: Array, slope: float, rates: Rates, X: Array, Y: Array, weight: Array, p: Array, out: Array
+) -> float:
+    """Play a block with one member; returns its sum of g.w, which is `slope` before."""
     K = Y.shape[1]
     _, C, d = table.shape
     w, squares, gradients = table[WEIGHTS], table[SQUARES], table[GRADIENTS]
     double = 2.0 if K == 2 else 1.0
-    p = np.empty(K)
     for t in range(X.shape[0]):
         forecast_row(w, X, t, out)
         if weight[t] == 0.0:
@@ -48,10 +73,11 @@ def run(table: Array, slope: Array, rates: Rates, X: Array, Y: Array, weight: Ar
         softmax(out[t], p)
         for k in range(C):
             pull = weight[t] * (p[1] - Y[t, 1] if K == 2 else p[k] - Y[t, k])
-            slope[0] += pull * (out[t, 1] - out[t, 0] if K == 2 else out[t, k])
+            slope += pull * (out[t, 1] - out[t, 0] if K == 2 else out[t, k])
             for j in range(d):
                 rate = double * (rates.eta if j < d - 1 else rates.last)
                 g = pull * X[t, j]
                 squares[k, j] += g * g
                 gradients[k, j] += g
                 w[k, j] -= rate * g / math.sqrt(max(squares[k, j], 1e-300))
+    return slope

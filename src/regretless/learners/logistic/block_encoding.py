@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from regretless.core.calendar import CALENDAR, calendar_features, is_date
 from regretless.core.errors import BadRow
-from regretless.core.inputs import UNLEARNED, is_missing
+from regretless.core.rows.calendar import CALENDAR, calendar_features, is_date
+from regretless.core.rows.inputs import UNLEARNED, is_missing
+from regretless.core.rows.validate import largest_square, writable
 from regretless.core.types import Array
-from regretless.core.validate import largest_square, writable
 from regretless.learners.logistic.offsets import slots_of
 from regretless.learners.logistic.scaling import LARGEST
 from regretless.learners.logistic.schema import (

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regretless.core.calendar import calendar_names
 from regretless.core.effects import Effect, from_logits, largest_first, names_of
+from regretless.core.rows.calendar import calendar_names
 from regretless.core.types import Array
 from regretless.learners.logistic.offsets import VARIANCES
 from regretless.learners.logistic.scaling import COUNT, MEAN, SQUARE

@@ -23,6 +23,7 @@ import numpy as np
 
 from regretless.core.types import Array
 from regretless.learners.logistic import fourier_rows, product_rows, splines
+from regretless.learners.logistic.scaling import STANDARDISED
 
 EFFORTS = ("low", "medium", "high")
 BUDGETS = {"low": 0.0, "medium": 4e4, "high": 1e5}  # multiplications per row and member
@@ -153,6 +154,9 @@ def _pairs(budget: float, n_columns: int, n_classes: int, intercept: bool) -> in
 
 
 def constants(members: tuple[Pooled, ...], intercept: bool) -> Array:
-    """The first four entries of each, (members, 4), as the kernels read them."""
-    rows = [(each.kappa, each.lam, each.intercept if intercept else each.lam, each.octave) for each in members]
-    return np.array(rows, dtype=np.float64).reshape(-1, 4)
+    """What the kernels read of each, (members, 6): its places are named in newton.py."""
+    rows = [
+        (each.kappa, each.lam, 1.0, STANDARDISED, each.intercept if intercept else each.lam, each.octave)
+        for each in members
+    ]
+    return np.array(rows, dtype=np.float64).reshape(-1, 6)

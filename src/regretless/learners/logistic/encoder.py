@@ -18,14 +18,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from regretless.core.calendar import calendar_features, is_date
 from regretless.core.errors import BadRow
-from regretless.core.inputs import as_block, as_floats, has_names, in_rows, is_missing, plain_list, readable_rows
+from regretless.core.files.state_checks import require
 from regretless.core.learner import is_plain_row
+from regretless.core.rows.calendar import calendar_features, is_date
+from regretless.core.rows.inputs import as_block, as_floats, has_names, in_rows, is_missing, plain_list, readable_rows
+from regretless.core.rows.validate import largest_square, writable
 from regretless.core.scikit_learn import validate_data
-from regretless.core.state_checks import require
 from regretless.core.types import FLOAT, Array
-from regretless.core.validate import largest_square, writable
 from regretless.learners.logistic.block_encoding import Block, encode_dictionaries, encode_numbers, encode_table
 from regretless.learners.logistic.matrices import check_matrix
 from regretless.learners.logistic.offsets import slot_of
@@ -46,6 +46,7 @@ from regretless.learners.logistic.tables import (
 )
 
 NUMBERS_OR_NONE = NUMBERS | {type(None)}
+PLAIN = (float, int)
 
 
 def take_rows(estimator: Any, X: Any, first: bool, skips_bad_rows: bool) -> Any:
@@ -112,8 +113,8 @@ class Encoder:
     max_categories: int
     names: tuple[Any, ...] | None = field(init=False, repr=False)  # of all input columns
     name_set: frozenset[Any] = field(init=False, repr=False)
-    format: str = field(init=False, repr=False)  # of the numbers of a row, for `pack_into`
     values_of: Any = field(init=False, repr=False, compare=False, default=None)  # of a dictionary that has all names
+    format: str = field(init=False, repr=False)  # of these values, for `struct.pack`
     keeps_arrays: bool = field(init=False, repr=False)  # whether a row without names and missing values stays as it is
     extent: ClassVar[int] = 0  # an encoder never changes
 
@@ -232,8 +233,8 @@ class Encoder:
         Numbers may be too large to be learned.
         """
         schema, names = self.schema, self.names
-        if self.values_of is not None and (packed := self._numbers_of(x)) is not None:
-            return packed
+        if (packed := self.packed(x)) is not None:
+            return np.frombuffer(packed).copy()
         if schema.has_unknown or names is None:
             return None
         values = [*map(x.get, names)]
@@ -268,16 +269,17 @@ class Encoder:
             return None
         return row if not lacks or self._marks_missing(values, row) else None
 
-    def _numbers_of(self, x: dict[Any, Any]) -> Array | None:
-        """The values of a dictionary with one number for each name, in two thirds of the time that others take."""
+    def packed(self, x: dict[Any, Any]) -> bytes | None:
+        """The values of a dictionary with one number for each name, in half of the time that an array takes."""
+        if self.values_of is None:
+            return None
         try:
             values = self.values_of(x)
-            if len(x) != len(values) or not {*map(type, values)} <= NUMBERS:
+            # to add the values up takes a third of the time of looking at their types, and gives a float for no others
+            if len(x) != len(values) or (type(sum(values)) not in PLAIN and not NUMBERS.issuperset(map(type, values))):
                 return None
-            packed: Any = np.empty(len(values))
-            struct.pack_into(self.format, packed, 0, *values)  # half of the time of np.array
-            return packed
-        except (KeyError, OverflowError, struct.error):  # a name that it lacks, or an integer beyond floats
+            return struct.pack(self.format, *values)
+        except (KeyError, TypeError, OverflowError, struct.error):  # a name that it lacks, text, integers beyond floats
             return None
 
     def _marks_missing(self, values: list[Any], row: Array) -> bool:

@@ -1,26 +1,25 @@
-"""The members on expanded rows: one compiled pass over them, what they have learned, and how that grows.
+"""The members on expanded rows: their compiled passes, what they have learned, and how that grows.
 
 To add another kind of member: its constants in `effort.Expansion` and `members.Members`, its fields in `LogisticState`,
-and here its turn in `run` and `forecast_block` and its part of `start`, `resized`, `with_class` and `check`. Its logits
-come after those of the products, so that the forest and the stack, which are last, stay there.
+its passes here and in `parts.py`, and its share of `start`, `resized`, `with_class` and `check`. Its logits come after
+those of the products, so that the forest and the stack, which are last, stay there.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from regretless.core import state_checks
-from regretless.core.jit import inlined_kernel, jitable, kernel, merged_kernel
+from regretless.core.files import state_checks
+from regretless.core.kernels.jit import inlined_kernel, jitable, merged_kernel
 from regretless.core.types import Array
 from regretless.learners.logistic import folds, forest, fourier_rows, linear, newton, product_rows, splines, stacking
 from regretless.learners.logistic.effort import Sizes
 from regretless.learners.logistic.fourier_rows import N_ROWS, SQUARES, STEEPEST, next_octave
-from regretless.learners.logistic.members import Constants, Members
-from regretless.learners.logistic.newton import Step, buffers_for, first_variance
+from regretless.learners.logistic.members import Constants, Members, Told
+from regretless.learners.logistic.newton import INTERCEPT, LAM, OCTAVE, first_variance
 from regretless.learners.logistic.product_rows import choose_pairs
 from regretless.learners.logistic.scaling import COUNT, FARTHEST
 from regretless.learners.logistic.splines import SAMPLE, Ranks, enter_row, spline_row
@@ -34,17 +33,6 @@ write_product_rows = product_rows.product_rows
 
 KINDS = ("spline", "fourier", "product")
 KEYS = 1 << 32  # see `_keys`
-
-
-class Given(NamedTuple):
-    """A block of rows as these members read it."""
-
-    X: Array
-    rows: Array  # rescaled
-    counts: Array  # of the values learned before, per column; updated
-    splines: Array  # (at least n, D) room for the spline rows; with `ready` they are there
-    places: NDArray[np.int64]  # of one row: see `spline_row`
-    ready: bool
 
 
 # ---------------------------------------------------------------------- kernels
@@ -85,79 +73,84 @@ def forest_place(c: Constants) -> int:
     return linear_members(c) + c.splines.shape[0] + c.fourier.shape[0] + c.products.shape[0]
 
 
-@inlined_kernel
-def run(s: LogisticState, c: Constants, given: Given, Y: Array, weight: Array, logits: Array) -> None:
-    """Play a block with every member; `logits` (all members, at least n, K) holds the logits forecast."""
-    X, rows, counts = given.X, given.rows, given.counts
-    S, F, Q, n = c.splines.shape[0], c.fourier.shape[0], c.products.shape[0], X.shape[0]
-    at, buffer = linear_members(c), np.empty(n * widest_other(s))
-    if S:
-        expanded = given.splines[:n]
-        ranks = Ranks(s.samples, counts, c.numbers, c.sizes[0])
-        if given.ready:
-            enter_row(ranks, X, 0, given.places)
-        else:
-            write_spline_rows(ranks, X, weight, rows, expanded)
-        work = buffers_for(s.spline_matrices[:1], Y.shape[1])
-        for i in range(S):
-            own = Step(c.splines[i, 0], c.splines[i, 1], 1.0)
-            said = logits[at + i, :n]
-            newton_run(s.spline_matrices[i : i + 1], s.spline_weights[i], own, expanded, Y, weight, work, said)
-    if F:
-        expanded = block_of(buffer, n, s.fourier_weights.shape[2])
-        write_fourier_rows(s.frequencies, s.spread, weight, rows, expanded)
-        work = buffers_for(s.fourier_matrices[:1], Y.shape[1])
-        octave = 0.0
-        for i in range(F):
-            while octave < c.fourier[i, 3]:
-                next_octave(s.frequencies.shape[0], expanded)
-                octave += 1.0
-            own = Step(c.fourier[i, 0], c.fourier[i, 1], 1.0)
-            said = logits[at + S + i, :n]
-            newton_run(s.fourier_matrices[i : i + 1], s.fourier_weights[i], own, expanded, Y, weight, work, said)
-    if Q:
-        expanded = block_of(buffer, n, s.product_weights.shape[2])
-        write_product_rows(s.pairs, rows, expanded)
-        work = buffers_for(s.product_matrices[:1], Y.shape[1])
-        for i in range(Q):
-            own = Step(c.products[i, 0], c.products[i, 1], 1.0)
-            said = logits[at + S + F + i, :n]
-            newton_run(s.product_matrices[i : i + 1], s.product_weights[i], own, expanded, Y, weight, work, said)
+# What the kernels below are called with is in parts.py: `logits` (all members, at least n, K), of which each fills its
+# own, and members that always play all at once, whatever `first` and `last` say.
 
 
 @inlined_kernel
-def forecast_block(s: LogisticState, c: Constants, given: Given, logits: Array) -> None:
-    """The logits of a block, all from the same state, of which no array is written."""
-    X, rows = given.X, given.rows
-    S, F, Q, n = c.splines.shape[0], c.fourier.shape[0], c.products.shape[0], X.shape[0]
-    at, buffer, nothing = linear_members(c), np.empty(n * widest_other(s)), np.zeros(n)
-    if S:
-        expanded = given.splines[:n]
-        ranks = Ranks(s.samples, given.counts, c.numbers, c.sizes[0])
-        for t in range(n):
-            spline_row(ranks, X, t, rows, expanded, given.places)
-        for i in range(S):
-            linear_forecast(s.spline_weights[i], expanded, logits[at + i, :n])
-    if F:
-        expanded = block_of(buffer, n, s.fourier_weights.shape[2])
-        write_fourier_rows(s.frequencies, s.spread, nothing, rows, expanded)
-        octave = 0.0
-        for i in range(F):
-            while octave < c.fourier[i, 3]:
-                next_octave(s.frequencies.shape[0], expanded)
-                octave += 1.0
-            linear_forecast(s.fourier_weights[i], expanded, logits[at + S + i, :n])
-    if Q:
-        expanded = block_of(buffer, n, s.product_weights.shape[2])
-        write_product_rows(s.pairs, rows, expanded)
-        for i in range(Q):
-            linear_forecast(s.product_weights[i], expanded, logits[at + S + F + i, :n])
+def run_splines(s: LogisticState, c: Constants, told: Told, first: int, last: int, logits: Array) -> None:
+    """Play a block with the members on spline rows."""
+    S, at, expanded = c.splines.shape[0], linear_members(c), told.splines[: told.rows.shape[0]]
+    ranks = Ranks(s.samples, told.counts, c.numbers, c.sizes[0])
+    if told.ready:
+        enter_row(ranks, told.X, 0, told.places)
+    else:
+        write_spline_rows(ranks, told.X, told.weight, told.rows, expanded)
+    P, versions, said = one_each(s.spline_matrices), (expanded, expanded), logits[at : at + S]
+    newton_run(P, s.spline_weights, c.splines, versions, told.Y, told.weight, said)
 
 
-@kernel
-def block_of(buffer: Array, n: int, width: int) -> Array:
-    """The first entries of a buffer as n rows: the kinds of rows take turns in one, which stays in the cache."""
-    return buffer[: n * width].reshape(n, width)
+@inlined_kernel
+def forecast_splines(s: LogisticState, c: Constants, told: Told, first: int, last: int, logits: Array) -> None:
+    """Their logits for a block, all from the same state, of which no array is written."""
+    at, expanded = linear_members(c), told.splines[: told.rows.shape[0]]
+    ranks = Ranks(s.samples, told.counts, c.numbers, c.sizes[0])
+    for t in range(told.rows.shape[0]):
+        spline_row(ranks, told.X, t, told.rows, expanded, told.places)
+    for i in range(c.splines.shape[0]):
+        linear_forecast(s.spline_weights[i], expanded, logits[at + i, : expanded.shape[0]])
+
+
+@inlined_kernel
+def run_fourier(s: LogisticState, c: Constants, told: Told, first: int, last: int, logits: Array) -> None:
+    """Play a block with the members on Fourier rows."""
+    at, expanded = linear_members(c) + c.splines.shape[0], np.empty((told.rows.shape[0], s.fourier_weights.shape[2]))
+    write_fourier_rows(s.frequencies, s.spread, told.weight, told.rows, expanded)
+    P, octave = one_each(s.fourier_matrices), 0.0
+    for i in range(c.fourier.shape[0]):
+        while octave < c.fourier[i, OCTAVE]:
+            next_octave(s.frequencies.shape[0], expanded)
+            octave += 1.0
+        j, said = i + 1, logits[at + i : at + i + 1]
+        newton_run(P[i:j], s.fourier_weights[i:j], c.fourier[i:j], (expanded, expanded), told.Y, told.weight, said)
+
+
+@inlined_kernel
+def forecast_fourier(s: LogisticState, c: Constants, told: Told, first: int, last: int, logits: Array) -> None:
+    """Their logits for a block, all from the same state, of which no array is written."""
+    at, expanded = linear_members(c) + c.splines.shape[0], np.empty((told.rows.shape[0], s.fourier_weights.shape[2]))
+    write_fourier_rows(s.frequencies, s.spread, np.zeros(expanded.shape[0]), told.rows, expanded)
+    octave = 0.0
+    for i in range(c.fourier.shape[0]):
+        while octave < c.fourier[i, OCTAVE]:
+            next_octave(s.frequencies.shape[0], expanded)
+            octave += 1.0
+        linear_forecast(s.fourier_weights[i], expanded, logits[at + i, : expanded.shape[0]])
+
+
+@inlined_kernel
+def run_products(s: LogisticState, c: Constants, told: Told, first: int, last: int, logits: Array) -> None:
+    """Play a block with the members on product rows."""
+    expanded = np.empty((told.rows.shape[0], s.product_weights.shape[2]))
+    write_product_rows(s.pairs, told.rows, expanded)
+    P, said = one_each(s.product_matrices), logits[forest_place(c) - c.products.shape[0] : forest_place(c)]
+    newton_run(P, s.product_weights, c.products, (expanded, expanded), told.Y, told.weight, said)
+
+
+@inlined_kernel
+def forecast_products(s: LogisticState, c: Constants, told: Told, first: int, last: int, logits: Array) -> None:
+    """Their logits for a block, all from the same state, of which no array is written."""
+    at, expanded = forest_place(c) - c.products.shape[0], np.empty((told.rows.shape[0], s.product_weights.shape[2]))
+    write_product_rows(s.pairs, told.rows, expanded)
+    for i in range(c.products.shape[0]):
+        linear_forecast(s.product_weights[i], expanded, logits[at + i, : expanded.shape[0]])
+
+
+@inlined_kernel
+def one_each(matrices: Array) -> Array:
+    """One matrix per member, in the form of those that have one per class."""
+    members, tall, wide = matrices.shape
+    return matrices.reshape(members, 1, tall, wide)
 
 
 # ---------------------------------------------------------------------- the start, and growth
@@ -176,7 +169,7 @@ def start(members: Members, n_columns: int, intercept: bool, n_classes: int) -> 
         "stack_weights": weights,
     } | forest.start(sizes.trees, n_columns, n_classes)
     for kind, constants, D in _kinds(members, n_columns, intercept):
-        variance = first_variance(constants[:, 1:3], n_classes)
+        variance = first_variance(constants[:, [LAM, INTERCEPT]], n_classes)
         P = np.zeros((len(constants), D, D))
         P[:, np.arange(D), np.arange(D)] = variance[:, :1]
         P[:, D - intercept :, D - intercept :] = variance[:, 1:, None]
@@ -264,7 +257,7 @@ def rows_of(state: Any, members: Members, X: Array, rescaled: Array) -> dict[str
     if len(members.fourier):
         write_fourier_rows(state.frequencies, state.spread.copy(), nothing, rescaled, found["fourier"])
     octave = 0
-    for i, wanted in enumerate(members.fourier[:, 3]):
+    for i, wanted in enumerate(members.fourier[:, OCTAVE]):
         while octave < wanted:
             next_octave(len(state.frequencies), found["fourier"])
             octave += 1
@@ -281,7 +274,7 @@ def check(state: Any, members: Members, rows: float) -> None:
     if len(members.splines):
         splines.check(state.samples, state.moments[COUNT, members.numbers])
     for kind, constants in zip(KINDS, (members.splines, members.fourier, members.products), strict=True):
-        first = first_variance(constants[:, 1:3], n_classes).max(axis=1)
+        first = first_variance(constants[:, [LAM, INTERCEPT]], n_classes).max(axis=1)
         weights = getattr(state, f"{kind}_weights")
         folds.check(f"{kind}_matrices", getattr(state, f"{kind}_matrices"), weights.shape[2], first)
         state_checks.sums(f"{kind}_weights", weights)

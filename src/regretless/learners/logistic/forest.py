@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regretless.core import state_checks
-from regretless.core.jit import jitable, kernel
-from regretless.core.tally import ROWS
+from regretless.core.files import state_checks
+from regretless.core.kernels.jit import jitable, kernel, shared_kernel
+from regretless.core.numbers.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.logistic.scaling import COUNT, MEAN
 from regretless.learners.trees import mondrian_forest
@@ -65,13 +65,19 @@ def meet(forest: Forest, known: Array, X: Array, t: int, K: int) -> None:
 
 
 @kernel
-def run(s: LogisticState, known: Array, X: Array, Y: Array, weight: Array, out: Array) -> int:
+def known(moments: Array) -> Array:
+    """The counts and means of the columns so far, as the forest reads and updates them."""
+    return moments[: MEAN + 1].copy()
+
+
+@shared_kernel
+def run(forest: Forest, known: Array, X: Array, Y: Array, weight: Array, out: Array) -> int:
     """Play a block; `out` holds the log probabilities. Returns the number of rows played: see `has_room`.
 
     `known` has the counts and means of the columns before the block, (2, d), and is updated.
     """
     K = Y.shape[1]
-    forest, constants = forest_of(s), ForestConstants(1.0 / K, MAX_NODES, SEED)
+    constants = ForestConstants(1.0 / K, MAX_NODES, SEED)
     scratch, x = scratch_for(forest.nodes, forest.sizes.size, X.shape[1], K), np.empty(X.shape[1])
     for t in range(X.shape[0]):
         if weight[t] != 0.0 and not has_room(forest, constants):
@@ -85,14 +91,14 @@ def run(s: LogisticState, known: Array, X: Array, Y: Array, weight: Array, out: 
     return X.shape[0]
 
 
-@kernel
-def forecast_block(s: LogisticState, X: Array, out: Array) -> None:
+@shared_kernel
+def forecast_block(forest: Forest, moments: Array, X: Array, out: Array) -> None:
     """The log probabilities of a block, all from the same forest."""
     K = out.shape[1]
-    forest, constants = forest_of(s), ForestConstants(1.0 / K, MAX_NODES, SEED)
+    constants = ForestConstants(1.0 / K, MAX_NODES, SEED)
     scratch, x = scratch_for(forest.nodes, forest.sizes.size, X.shape[1], K), np.empty(X.shape[1])
     for t in range(X.shape[0]):
-        fill(s.moments, X, t, x)
+        fill(moments, X, t, x)
         forecast_row(forest, x, constants, scratch, out[t])
         np.log(out[t], out[t])
 

@@ -14,8 +14,8 @@ import math
 
 import numpy as np
 
-from regretless.core.fourier import fourier_row
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
+from regretless.core.numbers.fourier import fourier_row
 from regretless.core.types import Array
 
 BASE = 0.6

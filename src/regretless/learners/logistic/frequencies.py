@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
 from regretless.core.types import Array
 
 

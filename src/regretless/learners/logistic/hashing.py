@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core.jit import kernel
-from regretless.core.mapped import in_memory
-from regretless.core.prefetch import prefetch
+from regretless.core.files.mapped import in_memory
+from regretless.core.kernels.jit import kernel
+from regretless.core.kernels.prefetch import prefetch
 from regretless.core.types import Array
 
 Ids = NDArray[np.int64]

@@ -11,7 +11,7 @@ import numpy as np
 from regretless.core.blocks import BLOCK
 from regretless.core.interrupts import listen, stretches, uninterrupted
 from regretless.core.learner import OnlineClassifier
-from regretless.core.tally import LOSS, ROWS
+from regretless.core.numbers.tally import LOSS, ROWS
 from regretless.core.types import Array
 from regretless.learners.logistic import forest, offsets, state, threads
 from regretless.learners.logistic.game import ENTRIES, Game

@@ -6,7 +6,7 @@ Weights are (K, d), one row per class. Two classes have opposite weights, so tho
 
 from __future__ import annotations
 
-from regretless.core.jit import kernel, merged_kernel, summing_kernel
+from regretless.core.kernels.jit import kernel, merged_kernel, summing_kernel
 from regretless.core.types import Array
 
 

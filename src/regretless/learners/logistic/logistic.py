@@ -9,17 +9,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from regretless.core import state_checks, validate
 from regretless.core.effects import Effect
 from regretless.core.errors import BadRow, NoBound, TooLarge
-from regretless.core.inputs import as_soft_block
+from regretless.core.files import state_checks
 from regretless.core.interrupts import uninterrupted
-from regretless.core.labels import Labels
+from regretless.core.kernels.one_row import RowKernels
 from regretless.core.learner import ONE
-from regretless.core.one_row import RowKernels
+from regretless.core.numbers.tally import ROWS
+from regretless.core.rows import validate
+from regretless.core.rows.inputs import as_soft_block
+from regretless.core.rows.labels import Labels
 from regretless.core.scikit_learn import NotFittedError, check_is_fitted
 from regretless.core.setting import Setting
-from regretless.core.tally import ROWS
 from regretless.core.turns import alone, reads
 from regretless.core.types import FLOAT, Array
 from regretless.learners.logistic import (
@@ -384,12 +385,12 @@ class OnlineLogisticRegression(GrowingClassifier):
     def _row_kernels(self) -> RowKernels | None:
         if self._is_sparse or self.classes_.size < 2 or self._settings.class_weight is not None:
             return None
-        if self.state_.forest_sizes.size or self._encoder.schema.coded:  # the forest may have to grow at any row
+        if self._encoder.schema.coded:
             return None
         by_class, game = self._slots.by_class.tolist(), self._game
         return RowKernels(
-            game.kernels.run,
-            game.kernels.forecast,
+            game.kernels.run_row,
+            game.kernels.forecast_row,
             game.table.address,
             Options(self._reserves),
             codes={label: by_class[k] for label, k in self._labels.code.items()},
@@ -401,27 +402,25 @@ class OnlineLogisticRegression(GrowingClassifier):
 
     def _usual_row(self, x: Any) -> Any:
         encoder = self._encoder
-        if isinstance(encoder, SparseEncoder):
+        if type(encoder) is not Encoder:
             return None
-        if type(x) is np.ndarray and x.dtype is FLOAT and x.ndim == 1 and encoder.keeps_arrays:
-            return x if x.flags.carray else x.copy()
-        if type(x) is dict:
-            return self._remembered(x)
+        if type(x) is np.ndarray:
+            if x.dtype is FLOAT and x.ndim == 1 and encoder.keeps_arrays:
+                return x
+        elif type(x) is dict:
+            last = self._recent.dense
+            try:  # the row that is learned is usually the one that was forecast last
+                if last is not None and last[0] is encoder and last[1] == x:
+                    return last[2]
+            except (TypeError, ValueError):  # a value that cannot be compared, such as an array
+                pass
+            packed = encoder.packed(x)
+            encoded = encoder.known_values(x) if packed is None else np.frombuffer(packed)
+            if encoded is not None:
+                self._recent.dense = encoder, x.copy(), encoded
+            return encoded
         row = encoder.encode_one(x)
         return None if row is None else row[0]
-
-    def _remembered(self, x: dict[Any, Any]) -> Array | None:
-        """The encoded values of a dictionary; the row that is learned is usually the one that was forecast last."""
-        encoder, last = self._encoder, self._recent.dense
-        try:
-            if last is not None and last[0] is encoder and last[1] == x:
-                return last[2]
-        except (TypeError, ValueError):  # a value that cannot be compared, such as an array
-            pass
-        row: Array | None = encoder.known_values(x)
-        if row is not None:
-            self._recent.dense = encoder, x.copy(), row
-        return row
 
     @alone
     def _learn_any(self, x: Any, y: Any, classes: Any) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from regretless.core.errors import BadRow
-from regretless.core.inputs import UNLEARNED
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
+from regretless.core.rows.inputs import UNLEARNED
 from regretless.learners.logistic.hashing import Ids
 
 MOST_COLUMNS = 1 << 60  # ids of missing values and pairs are above

@@ -23,13 +23,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core import validate
+from regretless.core.rows import validate
 from regretless.core.types import Array
 from regretless.learners.logistic import effort
 from regretless.learners.logistic.effort import Expansion, Sizes
 from regretless.learners.logistic.fourier_rows import BASE
+from regretless.learners.logistic.newton import KAPPA, LAM, OCTAVE
+from regretless.learners.logistic.scaling import RANGED, STANDARDISED
 
-STANDARDISED, RANGED = 0.0, 1.0  # which rows a member plays on: see scaling.py
 FREE_INTERCEPT = 0.3  # the prior of the intercept in cautious members
 
 
@@ -39,8 +40,8 @@ class Newton(NamedTuple):
     kappa: float  # certainty
     lam: float  # lambda, the prior of a weight
     rho: float = 1.0  # what is kept per row; 1 forgets nothing
+    version: float = STANDARDISED  # of the rows on which it plays: see scaling.py
     intercept: float = math.inf  # the prior of the intercept, if it is weaker
-    rows: float = STANDARDISED
     parts: float = 4.0  # of the weight before the first row
 
 
@@ -49,12 +50,12 @@ class AdaGrad(NamedTuple):
 
     rate: float  # for rows of up to WIDE columns; for wider rows, in proportion to 1/columns
     intercept: float  # the rate of the intercept, for rows of any width
-    rows: float
+    version: float
     parts: float
 
 
-def _cautious(lam: float, rows: float) -> Newton:
-    return Newton(1.0, lam, 1.0, FREE_INTERCEPT, rows, parts=2.0)
+def _cautious(lam: float, version: float) -> Newton:
+    return Newton(1.0, lam, 1.0, version, FREE_INTERCEPT, parts=2.0)
 
 
 # Best first, so that wide rows, which have the first alone, have a cautious one: that is for noisy streams. Uncertain
@@ -106,12 +107,12 @@ class Members(NamedTuple):
 
     radii: Array  # (M,) of AIOLI (twice these, for the margin) or FOLKLORE: those with the sharper certificate
     regularization: Array  # (M,) their lambda, as the coefficient of |W|^2: that of the margin is half of it
-    newton: Array  # (N, 5) the first five entries of `Newton`
+    newton: Array  # (N, 5) the first five entries of `Newton`: their places are named in newton.py
     rates: Array  # (R, 3) the first three entries of `AdaGrad`
     prior: Array  # (total,) weights before the first row, of which the members that are left out have had their part
-    splines: Array  # (S, 4) the first four entries of `effort.Pooled`, for the members on spline rows,
-    fourier: Array  # (F, 4) on Fourier rows,
-    products: Array  # (Q, 4) on product rows
+    splines: Array  # (S, 6) the same for the members on spline rows, with the octave of Fourier rows,
+    fourier: Array  # (F, 6) on Fourier rows,
+    products: Array  # (Q, 6) on product rows
     sizes: NDArray[np.int64]  # of the expanded rows and of the forest: the entries of `effort.Sizes`
     numbers: NDArray[np.int64]  # the columns that hold numbers, which have splines
     stacks: bool  # whether the last member combines the others
@@ -162,6 +163,20 @@ class Constants(NamedTuple):
         return Members._make(self[: len(Members._fields)])
 
 
+class Told(NamedTuple):
+    """What members are given of some rows."""
+
+    X: Array
+    rows: Array  # standardised
+    ranged: Array  # the second version: see scaling.py
+    counts: Array  # of the values learned before, per column; the members on splines update it
+    Y: Array
+    weight: Array
+    splines: Array  # (at least n, D) room for the spline rows; with `ready` they are there
+    places: NDArray[np.int64]  # of one row: see `spline_row`
+    ready: bool
+
+
 def choose(
     width: int,
     n_classes: int,
@@ -197,10 +212,10 @@ def choose(
     return Members(
         radii=kept,
         regularization=0.5 / kept**2,
-        newton=np.array([(*each[:3], _free(each, intercept), each.rows) for each in steps]).reshape(-1, 5),
+        newton=np.array([(*each[:4], _free(each, intercept)) for each in steps]).reshape(-1, 5),
         rates=np.array(
             [
-                (each.rate * narrower, each.intercept if intercept else each.rate * narrower, each.rows)
+                (each.rate * narrower, each.intercept if intercept else each.rate * narrower, each.version)
                 for each in ADAGRAD
             ]
         ),
@@ -223,21 +238,23 @@ def names(members: Members, n_classes: int) -> list[str]:
     """A title for each member."""
     kind = "AIOLI" if n_classes == 2 else "FOLKLORE"
     found = [f"{kind}, radius {radius:g}" for radius in members.radii]
-    for kappa, lam, rho, intercept, rows in members.newton:
+    for kappa, lam, rho, version, intercept in members.newton:
         half_life = "" if rho == 1.0 else f", half-life {np.log(0.5) / np.log(rho):.0f} rows"
         free = "" if intercept == lam else f", of the intercept {intercept:g}"
-        found.append(f"Newton steps, {_step_and_prior(kappa, lam)}{free}{half_life}{_on(rows)}")
-    found += [f"AdaGrad, learning rate {rate:g}{_on(rows)}" for rate, _, rows in members.rates]
+        found.append(f"Newton steps, {_step_and_prior(kappa, lam)}{free}{half_life}{_on(version)}")
+    found += [f"AdaGrad, learning rate {rate:g}{_on(version)}" for rate, _, version in members.rates]
     found.append("label frequencies")
     found += [f"splines, {_pooled(each)}" for each in members.splines]
-    found += [f"Fourier features, bandwidth {BASE * 2.0 ** each[3]:g}, {_pooled(each)}" for each in members.fourier]
+    found += [
+        f"Fourier features, bandwidth {BASE * 2.0 ** each[OCTAVE]:g}, {_pooled(each)}" for each in members.fourier
+    ]
     found += [f"products, {_pooled(each)}" for each in members.products]
     found += [f"Mondrian forest, {members.trees} trees"] * bool(members.trees)
     return [*found, "stack of all others"] if members.stacks else found
 
 
 def _pooled(constants: Array) -> str:
-    return _step_and_prior(constants[0], constants[1])
+    return _step_and_prior(constants[KAPPA], constants[LAM])
 
 
 def _step_and_prior(kappa: float, lam: float) -> str:
@@ -245,8 +262,8 @@ def _step_and_prior(kappa: float, lam: float) -> str:
     return f"learning rate {1.0 / kappa:.3g}, regularization {lam:g}"
 
 
-def _on(rows: float) -> str:
-    return ", 0/1 columns by range" if rows == RANGED else ""
+def _on(version: float) -> str:
+    return ", 0/1 columns by range" if version == RANGED else ""
 
 
 def _radii(n_classes: int, width: int) -> int:

@@ -20,15 +20,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core import state_checks
-from regretless.core.borrow import borrowed
-from regretless.core.jit import inlined_kernel, jitable, kernel, merged_kernel
-from regretless.core.scores import N_SCORED, score_row
-from regretless.core.tally import ROWS, record
+from regretless.core.files import state_checks
+from regretless.core.kernels.borrow import borrowed, keep
+from regretless.core.kernels.jit import inlined_kernel, jitable, kernel, merged_kernel, shared_kernel
+from regretless.core.numbers.scores import N_SCORED, score_row
+from regretless.core.numbers.tally import ROWS, record
 from regretless.core.types import Array
 from regretless.learners.logistic.stacking import centre, combine, learn
 
 LEAST = 1e-300  # replaces a probability that underflowed
+LOWEST = -746.0  # exp is 0 below
 
 
 class MixtureState(NamedTuple):
@@ -37,7 +38,7 @@ class MixtureState(NamedTuple):
     prior: Array  # (N,) the weights before the first row, up to a constant; not updated
     log_weight: Array  # (N,) up to a constant
     losses: Array  # (N,) total log loss of each member
-    scores: Array  # see core/scores.py
+    scores: Array  # see core/numbers/scores.py
     bins: Array
     tally: Array
     stack_matrix: Array  # of the last member, which combines the others: see stacking.py; (0, 0) if there is none
@@ -103,7 +104,7 @@ def mix(
     mix_in(room, state, logits, Y, weight, sizes, Rules(shares, reserves, False), out)
 
 
-@kernel
+@shared_kernel
 def mix_in(
     room: Room,
     state: MixtureState,
@@ -115,11 +116,13 @@ def mix_in(
     out: Array,
 ) -> None:
     """`mix`, in this room."""
-    room = borrowed(room)  # to count its arrays for every row takes a fifth of the time of a forecast
+    # to count the arrays of the room for every row takes a fifth of the time of a forecast
+    room, state, logits, Y, weight, sizes, out = borrowed((room, state, logits, Y, weight, sizes, out))
     log_weight, losses, tally = state.log_weight, state.losses, state.tally
     N, n, K = logits.shape
     whole, stacks = state.prior.sum(), state.stack_weights.size > 0
-    buffers = np.empty((3, K)), np.empty((3, state.stack_weights.size))
+    own_lines = np.empty((2, 3 * max(K, state.stack_weights.size)))
+    buffers = part_of(own_lines[0], K), part_of(own_lines[1], state.stack_weights.size)
     for t in range(n):
         if not rules.said:
             portions(log_weight, room.portion)
@@ -149,9 +152,16 @@ def mix_in(
             share = 1.0 / (tally[ROWS] + 1.0)
             for i in range(N):
                 log_weight[i] = math.log((1.0 - share) * room.portion[i] + share * state.prior[i] / whole)
+    keep(own_lines)
 
 
-@kernel
+@inlined_kernel
+def part_of(line: Array, n: int) -> Array:
+    """The beginning of a line as an array (3, n)."""
+    return borrowed(line[: 3 * n].reshape(3, n))
+
+
+@shared_kernel
 def blend(log_weight: Array, stack_weights: Array, logits: Array, out: Array) -> None:
     """The forecasts of `mix` for a block, all with the same weights."""
     N, n, K = logits.shape
@@ -205,8 +215,8 @@ def stack(weights: Array, logits: Array, t: int, mixture: Array, features: Array
 def portions(log_weight: Array, portion: Array) -> None:
     """The weights, normalised to sum to 1."""
     total = 0.0
-    for i in range(portion.size):
-        portion[i] = math.exp(log_weight[i])
+    for i in range(portion.size):  # where the exponential would underflow, it takes ten times as long
+        portion[i] = math.exp(log_weight[i]) if log_weight[i] > LOWEST else 0.0
         total += portion[i]
     for i in range(portion.size):
         portion[i] /= total
@@ -216,6 +226,14 @@ def portions(log_weight: Array, portion: Array) -> None:
 def member_probabilities(room: Room, logits: Array, i: int, t: int) -> None:
     """The probabilities of member i for row t."""
     K = logits.shape[2]
+    if K == 2:  # the same with one exponential
+        apart = logits[i, t, 1] - logits[i, t, 0]
+        e = math.exp(-abs(apart))
+        total = 1.0 + e
+        likelier, other = 1.0 / total, e / total
+        room.p[i, 0], room.p[i, 1] = (other, likelier) if apart > 0.0 else (likelier, other)
+        room.tops[i], room.totals[i] = max(logits[i, t, 0], logits[i, t, 1]), total
+        return
     top = logits[i, t, 0]
     for k in range(1, K):
         top = max(top, logits[i, t, k])

@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core import state_checks
-from regretless.core.inputs import is_missing
-from regretless.core.jit import kernel
+from regretless.core.files import state_checks
+from regretless.core.kernels.jit import kernel
+from regretless.core.rows.inputs import is_missing
 from regretless.core.types import Array
 from regretless.learners.logistic.hashing import id_of
 from regretless.learners.logistic.scaling import rescale

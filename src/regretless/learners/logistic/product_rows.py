@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
 from regretless.core.types import Array
 
 SEED = 0

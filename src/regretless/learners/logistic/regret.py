@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from regretless.core import validate
 from regretless.core.errors import NoBound
-from regretless.core.tally import EXCESS, LOSS, ROWS, WIDEST, require_unit_weights
+from regretless.core.numbers.tally import EXCESS, LOSS, ROWS, WIDEST, require_unit_weights
+from regretless.core.rows import validate
 from regretless.core.types import Array
 from regretless.learners.logistic.adagrad import GRADIENTS
-from regretless.learners.logistic.members import RADII, STANDARDISED, VIRTUAL_WEIGHT, Constants, Members
+from regretless.learners.logistic.members import RADII, VIRTUAL_WEIGHT, Constants, Members
+from regretless.learners.logistic.scaling import STANDARDISED
 from regretless.learners.logistic.state import LogisticState
 from regretless.learners.second_order.curvature import SHARP, kappa
 from regretless.learners.second_order.rounding import allowance, has_digits

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regretless.core.scores import N_SCORED, N_WRONG, TOTAL_BRIER
-from regretless.core.tally import LOSS, ROWS
+from regretless.core.numbers.scores import N_SCORED, N_WRONG, TOTAL_BRIER
+from regretless.core.numbers.tally import LOSS, ROWS
 from regretless.learners.logistic.schema import CATEGORY, MOST_RARE
 from regretless.learners.logistic.sparse_rows import SparseEncoder
 from regretless.theory.domains import RowBall

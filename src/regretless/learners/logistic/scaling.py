@@ -24,16 +24,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core.deviations import joined, standardised
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import apart_kernel, kernel, merged_kernel, shared_kernel
+from regretless.core.numbers.deviations import LARGEST_SUM, LEAST, joined, standardised
 from regretless.core.types import Array
 
 LARGEST = 1e150  # the largest value of a feature: its square is finite
 FARTHEST = 4.0  # standard deviations; on heavy-tailed columns clipping forecasts better than leaving rows as they are
-# The rows of `moments` (6, d): values seen, their mean, the sum of squared deviations (as in core/deviations.py), the
+# The rows of `moments` (6, d): values seen, their mean, the sum of squared deviations (core/numbers/deviations.py), the
 # smaller and the larger of the first two values that differ, and whether there was a third.
 COUNT, MEAN, SQUARE, LOW, HIGH, MORE = range(6)
 MOMENTS = 6
+STANDARDISED, RANGED = 0.0, 1.0  # the two versions of a row
 
 
 @kernel
@@ -44,7 +45,7 @@ def blank(ranged: Array, blind: NDArray[np.int64]) -> None:
             ranged[t, blind[i]] = 0.0
 
 
-@kernel
+@shared_kernel
 def rescale(moments: Array, X: Array, weight: Array, out: Array, ranged: Array) -> None:
     """Write the two versions of a block, whose columns beyond X become 1. Rows of weight 0 leave the moments unchanged.
 
@@ -52,29 +53,74 @@ def rescale(moments: Array, X: Array, weight: Array, out: Array, ranged: Array) 
     """
     d = X.shape[1]
     for t in range(X.shape[0]):
-        for j in range(d):
-            x = X[t, j]
-            if math.isnan(x):
-                out[t, j] = ranged[t, j] = 0.0
-                continue
-            count = moments[COUNT, j]
-            away = x - moments[MEAN, j]
-            square = joined(moments[SQUARE, j], away, away, count / (count + 1.0))
-            out[t, j] = min(max(standardised(square, away, count), -FARTHEST), FARTHEST)
-            low, high, more = moments[LOW, j], moments[HIGH, j], moments[MORE, j]
-            if count == 0.0:
-                low = high = x
-            elif low == high:
-                low, high = min(low, x), max(high, x)
-            elif x not in (low, high):
-                more = 1.0
-            ranged[t, j] = out[t, j]
-            if more == 0.0 and low < high:
-                ranged[t, j] = min(max(away / (high - low), -1.0), 1.0) * 2.0
-            if weight[t] != 0.0:
-                moments[COUNT, j] = count + 1.0
-                moments[MEAN, j] += away / (count + 1.0)
-                moments[SQUARE, j] = square
-                moments[LOW, j], moments[HIGH, j], moments[MORE, j] = low, high, more
+        learns = weight[t] != 0.0
+        if rescale_settled(moments, X[t], learns, out[t], ranged[t]) < d:
+            for j in range(d):
+                if not is_settled(moments, j, X[t, j]):
+                    rescale_one(moments, j, X[t, j], learns, out[t], ranged[t])
         for j in range(d, out.shape[1]):
             out[t, j] = ranged[t, j] = 1.0
+
+
+@merged_kernel
+def is_settled(moments: Array, j: int, x: float) -> bool:
+    """Whether x is a usual value of column j: nothing is remembered of it but its moments.
+
+    The column has had values, and this one is not missing, nor the second or third that differs. The sum of squares is
+    in its plain form, or 0 since x is all there has been.
+    """
+    count, square, more = moments[COUNT, j], moments[SQUARE, j], moments[MORE, j]
+    known = (more != 0.0) | (x == moments[LOW, j]) | (x == moments[HIGH, j])
+    return (count > 0.0) & known & ((square > 0.0) | ((square == 0.0) & (x == moments[MEAN, j]))) & (x == x)
+
+
+@apart_kernel
+def rescale_settled(moments: Array, row: Array, learns: bool, out: Array, ranged: Array) -> int:
+    """`rescale_one` for all settled columns of a row; returns how many there are.
+
+    Without branches, eight columns are one: a row of 20 takes 40 ns instead of 440. Other columns get any number.
+    """
+    found = 0
+    for j in range(row.size):
+        x, count, square = row[j], moments[COUNT, j], moments[SQUARE, j]
+        settled = is_settled(moments, j, x)
+        away = x - moments[MEAN, j]
+        grown = min(square + away * away * (count / (count + 1.0)), LARGEST_SUM)
+        far = away * math.sqrt(count / max(grown, LEAST))
+        out[j] = 0.0 if away == 0.0 else min(max(far, -FARTHEST), FARTHEST)
+        low, high = moments[LOW, j], moments[HIGH, j]
+        of_range = min(max(away / (high - low), -1.0), 1.0) * 2.0
+        ranged[j] = of_range if (moments[MORE, j] == 0.0) & (low < high) else out[j]
+        learned = settled & learns
+        moments[COUNT, j] = count + 1.0 if learned else count
+        moments[MEAN, j] += away / (count + 1.0) if learned else 0.0
+        moments[SQUARE, j] = grown if learned else square
+        found += settled
+    return found
+
+
+@kernel
+def rescale_one(moments: Array, j: int, x: float, learns: bool, out: Array, ranged: Array) -> None:
+    """Write column j of a row, and update its moments."""
+    if math.isnan(x):
+        out[j] = ranged[j] = 0.0
+        return
+    count = moments[COUNT, j]
+    away = x - moments[MEAN, j]
+    square = joined(moments[SQUARE, j], away, away, count / (count + 1.0))
+    out[j] = min(max(standardised(square, away, count), -FARTHEST), FARTHEST)
+    low, high, more = moments[LOW, j], moments[HIGH, j], moments[MORE, j]
+    if count == 0.0:
+        low = high = x
+    elif low == high:
+        low, high = min(low, x), max(high, x)
+    elif x not in (low, high):
+        more = 1.0
+    ranged[j] = out[j]
+    if more == 0.0 and low < high:
+        ranged[j] = min(max(away / (high - low), -1.0), 1.0) * 2.0
+    if learns:
+        moments[COUNT, j] = count + 1.0
+        moments[MEAN, j] += away / (count + 1.0)
+        moments[SQUARE, j] = square
+        moments[LOW, j], moments[HIGH, j], moments[MORE, j] = low, high, more

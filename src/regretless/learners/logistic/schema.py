@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core.calendar import CALENDAR
-from regretless.core.inputs import is_missing
-from regretless.core.state_checks import require
+from regretless.core.files.state_checks import require
+from regretless.core.rows.calendar import CALENDAR
+from regretless.core.rows.inputs import is_missing
 from regretless.learners.logistic.offsets import VARIANCES
 
 NUMBER, CATEGORY, DATE, UNKNOWN = "number", "category", "date", "unknown"  # the last: no value was learned yet

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core import validate
+from regretless.core.rows import validate
 from regretless.learners.logistic.effort import EFFORTS, expansion
 from regretless.learners.logistic.members import NO_COLUMNS, Constants, Members, choose
 from regretless.learners.logistic.sparse_sketch import MOST_DIRECTIONS

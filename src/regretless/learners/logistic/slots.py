@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from regretless.core.errors import BadRow
-from regretless.core.inputs import is_missing
-from regretless.core.labels import WITHOUT_ORDER, Labels, as_classes, as_distributions, as_labels
+from regretless.core.files.state_checks import require
+from regretless.core.rows.inputs import is_missing
+from regretless.core.rows.labels import WITHOUT_ORDER, Labels, as_classes, as_distributions, as_labels
 from regretless.core.scikit_learn import check_classification_targets
-from regretless.core.state_checks import require
 from regretless.core.types import Array
 
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from regretless.core.jit import kernel
-from regretless.core.prefetch import prefetch
-from regretless.core.tally import ROWS
+from regretless.core.kernels.jit import kernel, shared_kernel
+from regretless.core.kernels.prefetch import prefetch
+from regretless.core.numbers.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.logistic.hashing import EMPTY, Buckets, Ids, Index, bucket_of, slots_of
 from regretless.learners.logistic.mixing import MixtureState, blend, mix
@@ -121,7 +121,7 @@ def meet_class(
     return add_class(state, after, float(state.tally[ROWS]), x), after
 
 
-@kernel
+@shared_kernel
 def run(
     state: tuple[Any, ...],
     entries: tuple[Ids, Ids, Array],
@@ -137,8 +137,9 @@ def run(
     """
     s, c = SparseState(*state), SparseConstants(*constants)
     n, K = Y.shape
-    members, C, none = s.log_weight.size, s.table.shape[1], np.empty((0, 0))
-    mixture = MixtureState(np.ones(members), s.log_weight, s.losses, s.scores, s.bins, s.tally, none, none[:, 0])
+    members, C = s.log_weight.size, s.table.shape[1]
+    no_stack = np.empty((0, 0)), np.empty(0)
+    mixture = MixtureState(np.ones(members), s.log_weight, s.losses, s.scores, s.bins, s.tally, *no_stack)
     m = min(n, AT_ONCE)
     logits, sizes = np.empty((members, m, K)), np.empty(m)
     row, sketch = new_row(longest(entries[0]), C), sketch_in(s)

@@ -31,8 +31,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core.jit import inlined_kernel, kernel, lanes_kernel
-from regretless.core.links import sigmoid, softmax
+from regretless.core.kernels.copying import copy_line
+from regretless.core.kernels.jit import inlined_kernel, kernel, lanes_kernel
+from regretless.core.numbers.links import sigmoid, softmax
 from regretless.core.types import Array
 from regretless.learners.logistic.newton import settle
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
@@ -168,7 +169,7 @@ def judge(row: Row, logits: Array, y: Array, weight: float, kappa: Array, slopes
             row.pull[k, i] = weight * (said[k] - y[k])
             slopes[i] += row.pull[k, i] * score[k, i]
     for i in range(B):
-        q[:] = row.spread[:, i]
+        copy_line(row.spread[:, i], q)
         settle(logits[A + i], q, weight, y, z, said)
         for k in range(K):
             row.step[k, i] = weight * (y[k] - said[k])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from regretless.core import validate
-from regretless.core.tally import LOSS
+from regretless.core.numbers.tally import LOSS
+from regretless.core.rows import validate
 from regretless.learners.logistic.members import RADII
 from regretless.learners.logistic.regret import competition
 from regretless.learners.logistic.sparse_members import GRADIENT, A

@@ -17,14 +17,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from regretless.core.calendar import CALENDAR, calendar_features, is_date
 from regretless.core.errors import BadRow
-from regretless.core.inputs import UNLEARNED, as_number, is_missing, readable_rows
-from regretless.core.jit import kernel
+from regretless.core.files.state_checks import require
+from regretless.core.kernels.jit import kernel
+from regretless.core.rows.calendar import CALENDAR, calendar_features, is_date
+from regretless.core.rows.inputs import UNLEARNED, as_number, is_missing, readable_rows
+from regretless.core.rows.validate import largest_square, whole
 from regretless.core.scikit_learn import validate_data
-from regretless.core.state_checks import require
 from regretless.core.types import Array
-from regretless.core.validate import largest_square, whole
 from regretless.learners.logistic.hashing import Ids, Index, id_of, pair_id
 from regretless.learners.logistic.matrices import MOST_COLUMNS, check_matrix
 from regretless.learners.logistic.scaling import LARGEST

@@ -41,8 +41,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core import state_checks
-from regretless.core.jit import kernel
+from regretless.core.files import state_checks
+from regretless.core.kernels.copying import copy_line, copy_lines
+from regretless.core.kernels.jit import kernel
 from regretless.core.types import Array
 from regretless.learners.logistic.hashing import LARGEST_ID, scramble
 from regretless.learners.logistic.newton import settle
@@ -199,7 +200,7 @@ def publish(view: View, logits: Array) -> None:
         if K == 2:
             logits[first + g, 0], logits[first + g, 1] = -0.5 * view.score[g], 0.5 * view.score[g]
         else:
-            logits[first + g] = view.score[g * K : (g + 1) * K]
+            copy_line(view.score[g * K : (g + 1) * K], logits[first + g])
 
 
 @kernel
@@ -316,8 +317,8 @@ def turn(sketch: Sketch) -> None:
                 for i in range(r):
                     line[F + i] += L[j] * new[j, i]
         lines[S:, k, F:] = 0.0  # as columns that are added later have it
-        sketch.strength[k] = strength
-        sketch.inverse[k] = np.diag(1.0 / (1.0 + strength))
+        copy_line(strength, sketch.strength[k])
+        copy_lines(np.diag(1.0 / (1.0 + strength)), sketch.inverse[k])
 
 
 @kernel
@@ -335,7 +336,7 @@ def directions(old: Array, found: Array) -> tuple[Array, Array]:
     for i in range(r):
         if sizes[i] > LEAST * sizes[r - 1]:
             strength[i] = math.sqrt(sizes[i])
-            new[:, i] = root @ np.ascontiguousarray(vectors[:, i]) / strength[i]
+            copy_line(root @ np.ascontiguousarray(vectors[:, i]) / strength[i], new[:, i])
     return new, strength
 
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core import state_checks
 from regretless.core.errors import TooLarge
-from regretless.core.inputs import UNLEARNED
-from regretless.core.scores import new_scores
-from regretless.core.tally import ROWS, TALLIES
+from regretless.core.files import state_checks
+from regretless.core.numbers.scores import new_scores
+from regretless.core.numbers.tally import ROWS, TALLIES
+from regretless.core.rows.inputs import UNLEARNED
 from regretless.core.types import Array
 from regretless.learners.logistic import sparse_sketch
 from regretless.learners.logistic.hashing import LARGEST_ID, Ids
@@ -54,7 +54,7 @@ class SparseState(NamedTuple):
     log_weight: Array  # (N,), or (N + G,) with a sketch, in the mixture, up to a constant
     losses: Array  # total log loss of each member
     slots: Array  # (K,) for each slot of a class its index in `classes_`; -1 where no class has it yet
-    scores: Array  # see core/scores.py
+    scores: Array  # see core/numbers/scores.py
     bins: Array
     tally: Array
 

@@ -19,8 +19,9 @@ import math
 
 import numpy as np
 
-from regretless.core.jit import kernel
-from regretless.core.links import softmax
+from regretless.core.kernels.borrow import borrowed
+from regretless.core.kernels.jit import kernel, shared_kernel
+from regretless.core.numbers.links import softmax
 from regretless.core.types import Array
 from regretless.learners.second_order.surrogate import flush_one, product_one
 
@@ -59,9 +60,10 @@ def combine(weights: Array, features: Array, out: Array) -> None:
             out[k] += weights[i] * features[i, k]
 
 
-@kernel
+@shared_kernel
 def learn(P: Array, w: Array, features: Array, z: Array, y: Array, weight: float, buffers: tuple[Array, Array]) -> None:
     """Learn a row with the logits z that were forecast. `buffers` are (3, K) and (3, n)."""
+    P, w, features, z, y, buffers = borrowed((P, w, features, z, y, buffers))
     n, K = features.shape
     p, h, moved = buffers[0][0], buffers[0][1], buffers[0][2]
     rows = buffers[1]

@@ -8,15 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regretless.core import state_checks
 from regretless.core.errors import TooLarge
-from regretless.core.scores import new_scores
-from regretless.core.tally import ROWS, TALLIES
+from regretless.core.files import state_checks
+from regretless.core.numbers.scores import new_scores
+from regretless.core.numbers.tally import ROWS, TALLIES
 from regretless.core.types import Array
 from regretless.learners.logistic import expanded, folds, forest, newton, offsets
 from regretless.learners.logistic.adagrad import GRADIENTS, SQUARES, WEIGHTS
 from regretless.learners.logistic.members import Members
 from regretless.learners.logistic.mixing import check_mixture
+from regretless.learners.logistic.newton import INTERCEPT, LAM, VERSION
 from regretless.learners.logistic.scaling import COUNT, LARGEST, LOW, MOMENTS, rescale
 from regretless.learners.second_order.rounding import ROOT, SUMS, check_matrix
 
@@ -41,7 +42,7 @@ class LogisticState(NamedTuple):
     log_weight: Array  # (members,) in the mixture, up to a constant
     losses: Array  # (members,) total log loss
     slots: Array  # (K,) for each slot the index of its class in `classes_`; -1 where no class has the slot yet
-    scores: Array  # see core/scores.py
+    scores: Array  # see core/numbers/scores.py
     bins: Array
     tally: Array
     # of the members on expanded rows and of the stack, see expanded.py; D is the width of the row in question
@@ -119,7 +120,7 @@ def _start(n_columns: int, intercept: bool, n_classes: int, members: Members, n_
 
 def _first_matrices(members: Members, n_classes: int, matrices: int, d: int) -> Array:
     """What so many matrices of each Newton member start as, (N, matrices, d, d)."""
-    variance = newton.first_variance(members.newton[:, [1, 3]], n_classes)
+    variance = newton.first_variance(members.newton[:, [LAM, INTERCEPT]], n_classes)
     found = _multiples(np.repeat(variance[:, 0], matrices), d).reshape(len(variance), matrices, d, d)
     if d:
         found[:, :, -1, -1] = variance[:, 1:]
@@ -188,7 +189,7 @@ def check(state: LogisticState, members: Members) -> None:
     halves = 2.0 if n_classes == 2 else 1.0
     for P, tally, lam in zip(state.P, state.tallies, members.regularization, strict=True):
         check_matrix(P, tally, halves / lam)
-    first = newton.first_variance(members.newton[:, 3], n_classes)  # the largest entry: that of the intercept
+    first = newton.first_variance(members.newton[:, INTERCEPT], n_classes)  # the largest entry: that of the intercept
     variance = np.repeat(first[:, None], state.matrices.shape[1], axis=1)
     folds.check("matrices", state.matrices, state.weights.shape[2], variance)
     for name in ("w", "weights", "tables", "slopes"):
@@ -277,7 +278,7 @@ def _with_class(state: LogisticState, members: Members, x: Array) -> LogisticSta
         halves = np.array([0.5, 1.0, 1.0])[:, None, None]
         signs = np.array([-1.0, 1.0, -1.0])[:, None, None]
         tables = np.concatenate([tables * halves * signs, tables * halves], axis=2)
-    of_newton, of_rates = x[members.newton[:, 4].astype(np.intp)], x[members.rates[:, 2].astype(np.intp)]
+    of_newton, of_rates = x[members.newton[:, VERSION].astype(np.intp)], x[members.rates[:, 2].astype(np.intp)]
     return state._replace(
         P=_bordered(P, d, _power(1.0 / members.regularization, state)),
         w=np.pad(w, ((0, 0), (0, d))),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from regretless.core.inputs import NUMERIC, as_number, is_missing
+from regretless.core.rows.inputs import NUMERIC, as_number, is_missing
 from regretless.core.types import Array
 
 MANY_COLUMNS = 1000  # CSR matrices with more are wide, and dictionaries with more names in the first call

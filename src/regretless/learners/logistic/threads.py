@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from regretless.core import products
 from regretless.core.interrupts import uninterrupted
-from regretless.core.products import one_thread_per_product, several_threads, share
+from regretless.core.kernels import products
+from regretless.core.kernels.products import one_thread_per_product, several_threads, share
 from regretless.core.types import Array
 from regretless.learners.logistic import effort, forest
-from regretless.learners.logistic.expanded import forest_place
-from regretless.learners.logistic.game import READY, Game, Told, finish, known, new_desk, rows_at_once, whole
+from regretless.learners.logistic.game import READY, Game, finish, mixture_of, new_desk, whole
+from regretless.learners.logistic.members import Told
+from regretless.learners.logistic.mixing import Rules
 from regretless.learners.logistic.scaling import COUNT, blank, rescale
 from regretless.learners.logistic.state import LogisticState
 
-FOREST = -1
+FOREST = "forest"
 
 
 def play(game: Game, X: Array, Y: Array, weight: Array, reserves: bool, out: Array) -> int:
@@ -42,23 +43,23 @@ def _operations(state: LogisticState) -> float:
 @uninterrupted()
 def run(game: Game, X: Array, Y: Array, weight: Array, reserves: bool, out: Array) -> int:
     """`Game.run` with its members divided among threads."""
-    state, constants = game.state, game.constants
+    state, constants, shape = game.state, game.constants, game.shape
     X, Y, weight = whole(X), whole(Y), whole(weight)
-    n, m = len(X), rows_at_once(state, constants, len(X))
-    desk = new_desk(state, constants, m)
+    n, m = len(X), min(len(X), shape.at_once)
+    desk = new_desk(shape, m)
     logits, game.desk.marks[READY] = desk.logits, 0
-    certified, expanded, trees = len(constants.radii), constants.members.linear, state.forest_sizes.size
-    longest_first = [*range(certified), expanded, *range(certified, expanded)]
+    trees, grove = state.forest_sizes.size, forest.forest_of(state)
     for start in range(0, n, m):
         some = slice(start, min(n, start + m))
-        wanted, parts, before = some.stop, longest_first, known(state)
+        wanted, shares, before = some.stop, longest_first(game), forest.known(state.moments)
 
         def play_forest(some: slice = some, before: Array = before) -> int:
-            said = logits[forest_place(constants), : some.stop - some.start]
-            return forest.run(state, before, X[some], Y[some], weight[some], said)
+            return forest.run(
+                grove, before, X[some], Y[some], weight[some], logits[shape.forest, : some.stop - some.start]
+            )
 
         if trees and forest.fits(state, some.stop - start):
-            parts = [FOREST, *longest_first]
+            shares.insert(0, (FOREST, 0, 0))
         elif trees:  # the other members play the rows that it has room for
             some = slice(start, start + play_forest())
         r = some.stop - start
@@ -67,15 +68,25 @@ def run(game: Game, X: Array, Y: Array, weight: Array, reserves: bool, out: Arra
         rescale(state.moments, told.X, told.weight, told.rows, told.ranged)
         blank(told.ranged, constants.blind)
 
-        def play_part(i: int, told: Told = told, r: int = r, play_forest: Callable[[], int] = play_forest) -> None:
-            if i == FOREST:
+        def play_share(
+            given: tuple[str, int, int], told: Told = told, play_forest: Callable[[], int] = play_forest
+        ) -> None:
+            name, first, last = given
+            if name == FOREST:
                 play_forest()
             else:
-                game.kernels.members(game.table.address, i, i + 1, told, logits)
+                game.play_part(name, told, first, last, logits)
 
         with one_thread_per_product():
-            share(play_part, parts, r * _operations(state))
-        finish(state, constants, told, logits[:, :r], desk.room, reserves, out[some])
+            share(play_share, shares, r * _operations(state))
+        finish(mixture_of(state, constants), told, desk, Rules(constants.shares, reserves, False), out[some])
         if some.stop < wanted:
             return some.stop
     return n
+
+
+def longest_first(game: Game) -> list[tuple[str, int, int]]:
+    """The parts, divided into members where a part allows it, and those that take longest first."""
+    alone = [(name, 0, 0) for name in ("splines", "fourier", "products") if name in game.parts]
+    certified = [("certified", i, i + 1) for i in range(game.shape.certified)]
+    return [*certified, *alone, *(("linear", i, i + 1) for i in range(game.shape.linear))]

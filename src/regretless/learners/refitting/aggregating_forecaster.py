@@ -7,10 +7,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
+from regretless.core.files import state_checks
+from regretless.core.numbers.tally import LOSS, ROWS, TALLIES, WIDEST, record, require_unit_weights
+from regretless.core.rows import validate
 from regretless.core.scikit_learn import check_is_fitted
-from regretless.core.tally import LOSS, ROWS, TALLIES, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.refitting import posterior_walkers as walkers
 from regretless.learners.refitting.ftrl import find

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regretless.core.errors import NoBound
-from regretless.core.rows import Entries
+from regretless.core.rows.compressed import Entries
 from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LinearLearner

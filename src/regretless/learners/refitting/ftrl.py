@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
-from regretless.core.jit import kernel
-from regretless.core.links import softmax
+from regretless.core.files import state_checks
+from regretless.core.kernels.copying import copy_line
+from regretless.core.kernels.jit import kernel, shared_kernel
+from regretless.core.numbers.links import softmax
+from regretless.core.numbers.tally import EXCESS, LOSS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
+from regretless.core.rows import validate
 from regretless.core.scikit_learn import check_is_fitted
-from regretless.core.tally import EXCESS, LOSS, ROWS, SCALE, TALLIES, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.first_order.learner import LARGEST_ROW, ScoringLearner, ball_of
 from regretless.learners.first_order.linear import loss_and_slope, publish
@@ -340,7 +342,7 @@ def find(X: Array, Y: Array, x: Array, y: Array) -> int:
     return -1
 
 
-@kernel
+@shared_kernel
 def expand(X: Array, Y: Array, weight: Array, W: Array, lam: float, g: Array, M: Array) -> float:
     """The gradient g of F at W, and M, of which the lower triangle counts: the Hessian is 2 lam (I + M). Returns F."""
     d = X.shape[1]
@@ -456,10 +458,10 @@ def confine(M: Array, flat: Array, g: Array, lam: float, radius: float, directio
         nu += (math.sqrt(square) / radius - 1.0) * square / fall
     for j in range(size):
         ends[j] = -(slope[j] + nu * w[j]) / (bends[j] + nu)
-    direction[:] = basis @ ends
+    copy_line(basis @ ends, direction)
 
 
-@kernel
+@shared_kernel
 def gap_of(flat: Array, g: Array, lam: float, radius: float) -> float:
     r"""An upper bound on F minus its minimum, at a point with gradient g.
 
@@ -479,7 +481,7 @@ def gap_of(flat: Array, g: Array, lam: float, radius: float) -> float:
     return min(gap, rest / (4.0 * lam) + 2.0 * mu * size * max(radius - size, 0.0))
 
 
-@kernel
+@shared_kernel
 def refit(X: Array, Y: Array, weight: Array, W: Array, lam: float, radius: float) -> tuple[float, float]:
     r"""Move W to argmin F (over the ball). Returns F there, and a bound on how far that is above the minimum.
 
@@ -508,12 +510,12 @@ def refit(X: Array, Y: Array, weight: Array, W: Array, lam: float, radius: float
             confine(bend, flat, g, lam, radius, direction)
         delta = spread(X, direction.reshape((r, d)))
         step = 1.0 if delta <= CLOSE else math.log1p(delta) / delta
-        last[:] = flat
+        copy_line(flat, last)
         for j in range(flat.size):
             flat[j] += step * direction[j]
         before, total = total, expand(X, Y, weight, W, lam, g, M)
         if not total <= before * (1.0 + 1e-9):  # for very large rows the step is only rounding
-            flat[:] = last
+            copy_line(last, flat)
             total = expand(X, Y, weight, W, lam, g, M)
             break
         if delta <= CLOSE:

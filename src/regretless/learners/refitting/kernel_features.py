@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from regretless.core import validate
-from regretless.core.fourier import fourier_row
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
+from regretless.core.numbers.fourier import fourier_row
+from regretless.core.rows import validate
 from regretless.core.types import Array
 from regretless.learners.refitting.kernel_functions import RBF, Kernel
 from regretless.learners.second_order.algebra import dot

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from regretless.core import validate
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
+from regretless.core.rows import validate
 from regretless.core.types import Array
 
 LINEAR, RBF, POLYNOMIAL = range(3)

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regretless.core import state_checks
+from regretless.core.files import state_checks
 from regretless.core.interrupts import listen, pressed
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
+from regretless.core.numbers.tally import ROWS
 from regretless.core.scikit_learn import check_is_fitted
-from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.refitting.kernel_learner import Approximation, KernelClassifier, extended
 from regretless.learners.second_order import multiclass

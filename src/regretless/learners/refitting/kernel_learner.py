@@ -9,12 +9,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from regretless.core import state_checks, validate
 from regretless.core.errors import BadRow, NoBound
+from regretless.core.files import state_checks
 from regretless.core.interrupts import uninterrupted
 from regretless.core.learner import ONE, OnlineLearner
+from regretless.core.numbers.tally import ROWS
+from regretless.core.rows import validate
 from regretless.core.scikit_learn import check_is_fitted
-from regretless.core.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.refitting.kernel_features import DEFAULT_BUDGET, accumulate, chosen_budget, fourier, span
 from regretless.learners.refitting.kernel_functions import Kernel

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from regretless.core.jit import kernel
-from regretless.core.links import leader
+from regretless.core.kernels.jit import kernel
+from regretless.core.numbers.links import leader
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import dot
 from regretless.learners.second_order.surrogate import helmert

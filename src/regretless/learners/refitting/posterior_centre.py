@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel, shared_kernel
 from regretless.core.types import Array
 from regretless.learners.refitting.posterior import gaps, slope
 from regretless.learners.second_order.algebra import add_identity_and_factor, backward, dot, forward, norm
@@ -18,7 +18,7 @@ from regretless.learners.second_order.algebra import add_identity_and_factor, ba
 MOST_STEPS = 1000
 
 
-@kernel
+@shared_kernel
 def centre(X: Array, Y: Array, G: Array, U: Array, mu: float, Z: Array, M: Array) -> float:
     """Move U to the centre, by Newton's method with a line search.
 

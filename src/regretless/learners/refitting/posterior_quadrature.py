@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from regretless.core.jit import kernel
-from regretless.core.links import leader
+from regretless.core.kernels.jit import kernel
+from regretless.core.numbers.links import leader
 from regretless.core.types import Array
 from regretless.learners.refitting.posterior import gaps, total_loss
 from regretless.learners.refitting.posterior_centre import centre, chord

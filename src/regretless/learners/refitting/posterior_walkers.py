@@ -25,7 +25,7 @@ import math
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
 from regretless.core.types import Array
 from regretless.learners.refitting.posterior import loss
 from regretless.learners.second_order.algebra import dot

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from regretless.core import state_checks, validate
+from regretless.core.files import state_checks
 from regretless.core.interrupts import listen, uninterrupted
 from regretless.core.learner import ONE, OnlineClassifier
-from regretless.core.tally import ROWS, UNEVEN
+from regretless.core.numbers.tally import ROWS, UNEVEN
+from regretless.core.rows import validate
 from regretless.core.types import Array
 
 

@@ -7,11 +7,12 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from regretless.core import validate
-from regretless.core.jit import inlined_kernel, kernel
-from regretless.core.one_row import RowKernels
+from regretless.core.kernels.borrow import borrowed, keep
+from regretless.core.kernels.jit import inlined_kernel, kernel, shared_kernel
+from regretless.core.kernels.one_row import RowKernels
+from regretless.core.numbers.tally import record
+from regretless.core.rows import validate
 from regretless.core.setting import Setting
-from regretless.core.tally import record
 from regretless.core.types import Array
 from regretless.learners.second_order import descent, panels
 from regretless.learners.second_order.algebra import dot
@@ -21,11 +22,8 @@ from regretless.learners.second_order.learner import SurrogateClassifier
 from regretless.learners.second_order.panels import coefficients, look_at_one
 from regretless.learners.second_order.roots import shrink
 from regretless.learners.second_order.rounding import (
-    ENERGY,
     MASS,
     ROOT,
-    SHIFT,
-    at_most,
     begin_root,
     charge,
     most_mass,
@@ -246,9 +244,10 @@ def move(w: Array, v: Array, u: Array, q: float, c: float, step: float) -> None:
         u[i] = root * v[i]
 
 
-@kernel
+@shared_kernel
 def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array) -> None:
     """Play a block: forecast, see the label, compute the loss, update."""
+    state, X, Y, weight, out = borrowed((state, X, Y, weight, out))
     P, _, tally = state
     if X.shape[0] == 1 and weight[0] == 1.0 and run_one(state, X, Y, constants, out):
         return
@@ -265,10 +264,11 @@ def run_one(state: SurrogateState, X: Array, Y: Array, constants: AIOLIConstants
 
     Returns False, without any change, if P has too few digits for the row.
     """
-    P, w, tally = state
+    (P, w, tally), X, Y, out = borrowed((state, X, Y, out))
     if tally[ROOT] != 0.0:
         return False
-    scratch = np.empty((2, w.size))
+    own_scratch = np.empty((2, w.size))
+    scratch = borrowed(own_scratch)
     v, u = scratch[0], scratch[1]
     m, square = product_one(P, w, X, 0, v)
     q = look_one(v, X, 0)
@@ -278,17 +278,16 @@ def run_one(state: SurrogateState, X: Array, Y: Array, constants: AIOLIConstants
     kap = kappa_of(constants, size, 0.5, 2)
     c, g = bends(T, y, kap, 1.0)
     step, growth, terms = lengths(q, -0.5 * constants.virtual_weight * q * T, c, g)
-    mass = tally[MASS] + c * square * (1.0 / constants.regularization)
-    if mass > most_mass(P):
+    mass = c * square * (1.0 / constants.regularization)
+    if tally[MASS] + mass > most_mass(P):
         return False
     out[0, 0] = -0.5 * margin
     out[0, 1] = 0.5 * margin
     move(w, v, u, q, c, step)
     record(tally, 1.0, log_loss(margin, T, y), growth, size)
-    tally[MASS] = mass
-    tally[SHIFT] = at_most(tally[SHIFT] + step * step * q)
-    tally[ENERGY] = at_most(tally[ENERGY] + (LOG_2 + abs(m) + terms))
+    charge(tally, mass, step * step * q, LOG_2 + abs(m) + terms)
     flush_one(P, u)
+    keep(own_scratch)
     return True
 
 
@@ -298,7 +297,6 @@ def run_rows(state: SurrogateState, X: Array, Y: Array, weight: Array, constants
     P, w, tally = state
     a, per_square = constants.virtual_weight, 1.0 / constants.regularization
     v, u, most = np.empty(w.size), np.zeros(w.size), most_mass(P)
-    all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
     four, done = in_four(P, X.shape[0]), X.shape[0]
     for t in range(X.shape[0]):
         m, square = fold_row(P, four, u, w, X, t, v)
@@ -315,22 +313,19 @@ def run_rows(state: SurrogateState, X: Array, Y: Array, weight: Array, constants
         y = Y[t, 1]
         c, g = bends(T, y, kap, weight[t])
         step, growth, terms = lengths(q, -0.5 * a * q * T, c, g)
-        mass = all_mass + c * square * per_square
-        if mass > most:
+        mass = c * square * per_square
+        if tally[MASS] + mass > most:
             u[:] = 0.0
             done = t
             break
         move(w, v, u, q, c, step)
         record(tally, weight[t], weight[t] * log_loss(margin, T, y), growth, size)
-        all_mass = mass
-        shift += step * step * q
-        energy += weight[t] * (LOG_2 + abs(m)) + terms
+        charge(tally, mass, step * step * q, weight[t] * (LOG_2 + abs(m)) + terms)
     end_fold(P, four, u)
-    tally[MASS], tally[SHIFT], tally[ENERGY] = all_mass, at_most(shift), at_most(energy)
     return done
 
 
-@kernel
+@shared_kernel
 def run_by_root(
     state: SurrogateState, X: Array, Y: Array, weight: Array, constants: AIOLIConstants, out: Array
 ) -> None:
@@ -391,14 +386,16 @@ def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, consta
     return weight.size
 
 
-@kernel
+@shared_kernel
 def forecast_block(state: SurrogateState, X: Array, constants: AIOLIConstants, out: Array) -> None:
     """The forecasts of a block of rows, all from the same state."""
-    P, w, tally = state
-    v = np.empty(w.size)
+    P, w, tally = borrowed(state)
+    X, out, own_v = borrowed(X), borrowed(out), np.empty(w.size)
+    v = borrowed(own_v)
     for t in range(X.shape[0]):
         m, _ = product_one(P, w, X, t, v)
         q = look_one(v, X, t) if tally[ROOT] == 0.0 else dot(v, v)
         margin, _ = forecast(m, q, constants.virtual_weight)
         out[t, 0] = -0.5 * margin
         out[t, 1] = 0.5 * margin
+    keep(own_v)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regretless.core.jit import kernel, merged_kernel, summing_kernel
+from regretless.core.kernels.jit import kernel, merged_kernel, summing_kernel
 from regretless.core.types import Array
 
 

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from regretless.core.jit import inlined_kernel, kernel
+from regretless.core.kernels.jit import inlined_kernel, kernel
 from regretless.core.types import Array
 
 NUMBER, SHARP, GAF, AIOLI, FOLKLORE = range(5)

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core import validate
-from regretless.core.jit import kernel
-from regretless.core.tally import ROWS, WIDEST, record
+from regretless.core.kernels.jit import kernel
+from regretless.core.numbers.tally import ROWS, WIDEST, record
+from regretless.core.rows import validate
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import dot
 from regretless.learners.second_order.curvature import kappa_of

@@ -21,11 +21,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import ndtri
 
-from regretless.core.jit import apart_kernel, inlined_kernel, kernel, summing_kernel
-from regretless.core.links import sigmoid
+from regretless.core.kernels.borrow import borrowed, keep
+from regretless.core.kernels.jit import inlined_kernel, kernel, shared_kernel, summing_kernel
+from regretless.core.numbers.exponentials import exponentiate
+from regretless.core.numbers.links import sigmoid
 from regretless.core.types import Array
 from regretless.learners.second_order.smoothed_sigmoid import Smoother, log_normal_cdf, log_smoothed, smoothed, smoother
 
@@ -38,9 +40,6 @@ NOTHING = -30.0  # panels whose logarithm, relative to the peak, is below this a
 NEAR = 300.0  # exp(300) times a thousand points is far from overflow
 FARTHEST = -600.0  # mean logit whose exponential is computed
 SERIES_WITHIN = 0.52  # of `twice_cosh`: all nodes of the smallest Gauss rule
-LN_2 = math.log(2.0)
-LN_2_HIGH, LN_2_LOW = float.fromhex("0x1.62e42fefa0000p-1"), float.fromhex("0x1.cf79abc9e3b3ap-40")  # their sum is ln 2
-TAYLOR = tuple(1.0 / math.factorial(n) for n in range(14))  # of exp, for |rest| <= ln(2) / 2
 LIKELY = -9.0  # if the logarithm of the peak is larger than this, logarithms are not needed
 
 # The double-exponential rule on the unit interval, for steps 1/2, 1/4, 1/8 and 1/16; each step adds nodes to those of
@@ -55,8 +54,8 @@ SHARE[0] *= 0.5  # the middle node belongs to both halves
 
 # Gauss-Hermite quadrature: nodes and weights of some rules, one after another, and the largest standard deviation of a
 # difference of logits for which the error of a rule is below 1e-13 (two classes) and 1e-10 (three).
-GAUSS = (6, 10, 16, 24)
-PAIR_WITHIN, PLANE_WITHIN = (0.155, 0.36, 0.58, 0.81), (0.28, 0.54, 0.82, 1.1)
+GAUSS = (4, 6, 10, 16, 24)
+PAIR_WITHIN, PLANE_WITHIN = (0.045, 0.155, 0.36, 0.58, 0.81), (0.125, 0.28, 0.54, 0.82, 1.1)
 _RULES = [hermegauss(n) for n in GAUSS]
 GAUSS_NODES = np.concatenate([nodes for nodes, _ in _RULES])
 GAUSS_WEIGHTS = np.concatenate([weights for _, weights in _RULES]) / ROOT2PI
@@ -109,7 +108,7 @@ def mean_sigmoid(mu: float, s: float) -> float:
     return min(1.0, 0.25 * total)
 
 
-@kernel
+@shared_kernel
 def log_mean_sigmoid(mu: float, s: float) -> float:
     """log E sigmoid(mu + s t) for mu <= 0; the expectation has relative precision in the tail too.
 
@@ -172,7 +171,7 @@ def add_softmax(z: Array, top: Array, total: Array) -> None:
             total[a] += math.exp(term - top[a])
 
 
-@kernel
+@shared_kernel
 def over_points(m: Array, Sigma: Array, H: Array, points: Array, log_p: Array) -> None:
     """The mean of softmax over m + C t for the rows t of `points`, C C^T = Sigma."""
     K, r = H.shape
@@ -239,21 +238,6 @@ def sum_of_ratios(a: Array, b: Array) -> float:
     return total
 
 
-@apart_kernel
-def exponentiate(z: Array) -> None:
-    """z = exp(z) for |z| <= 700, to 2e-16: in vector instructions, in a fifth of the time of `math.exp`.
-
-    exp(z) = 2^k exp(z - k ln 2), where the second factor is a Taylor sum. 2^k is made of its bits.
-    """
-    for i in range(z.size):
-        k = np.rint(z[i] / LN_2)
-        rest = (z[i] - k * LN_2_HIGH) - k * LN_2_LOW
-        total = TAYLOR[-1]
-        for c in TAYLOR[-2::-1]:
-            total = c + rest * total
-        z[i] = total * np.int64((np.int64(k) + 1023) << 52).view(np.float64)
-
-
 @kernel
 def covariance_root(Sigma: Array, H: Array) -> Array:
     """C (K, K-1) with C C^T = H H^T Sigma H H^T: a Cholesky factor in the reduced coordinates, lifted."""
@@ -288,7 +272,7 @@ def covariance_root(Sigma: Array, H: Array) -> Array:
     return C
 
 
-@kernel
+@shared_kernel
 def three_classes(m: Array, Sigma: Array, H: Array, log_p: Array) -> None:
     """Exact to 1e-9, for every covariance."""
     # principal axes of the covariance in the plane of mean-zero logits
@@ -298,10 +282,9 @@ def three_classes(m: Array, Sigma: Array, H: Array, log_p: Array) -> None:
             xx += H[a, 0] * Sigma[a, b] * H[b, 0]
             xy += H[a, 0] * Sigma[a, b] * H[b, 1]
             yy += H[a, 1] * Sigma[a, b] * H[b, 1]
-    angle = 0.5 * math.atan2(2.0 * xy, xx - yy)
-    cos, sin = math.cos(angle), math.sin(angle)
-    middle = 0.5 * (xx + yy)
-    spread = math.hypot(0.5 * (xx - yy), xy)
+    middle, half = 0.5 * (xx + yy), 0.5 * (xx - yy)
+    spread = math.hypot(half, xy)
+    cos, sin = half_angle(half, xy, spread)
     s1 = math.sqrt(max(0.0, middle + spread))
     # the small eigenvalue is the determinant over the large one: the difference middle - spread would cancel
     large = middle + spread
@@ -313,9 +296,24 @@ def three_classes(m: Array, Sigma: Array, H: Array, log_p: Array) -> None:
     width1 = max(abs(C[0, 0] - C[1, 0]), abs(C[0, 0] - C[2, 0]), abs(C[1, 0] - C[2, 0]))
     width2 = max(abs(C[0, 1] - C[1, 1]), abs(C[0, 1] - C[2, 1]), abs(C[1, 1] - C[2, 1]))
     if (7.5 / grid_step(width1) + 1.0) * (7.5 / grid_step(width2) + 1.0) < GRID:
-        on_a_grid(m, C, line_rule(width1), line_rule(width2), log_p)
+        n1, n2 = rule_size(width1), rule_size(width2)
+        own_lines = np.empty(5 * (n1 + n2))  # once: to allocate takes as long as four exponentials
+        lines = borrowed(own_lines)
+        down, across = line_rule(width1, part(lines, 0, 5, n1)), line_rule(width2, part(lines, 5 * n1, 5, n2))
+        on_a_grid(m, C, down, across, log_p)
+        keep(own_lines)
     else:
         along_a_line(m, C, log_p)
+
+
+@kernel
+def half_angle(x: float, y: float, size: float) -> tuple[float, float]:
+    """Cosine and sine of half the angle of a vector of that size; of 0 where it is 0."""
+    if size == 0.0:
+        return 1.0, 0.0
+    longer = math.sqrt(0.5 * (1.0 + abs(x) / size))
+    other = 0.5 * (y / size) / longer
+    return (longer, other) if x >= 0.0 else (abs(other), math.copysign(longer, y))
 
 
 @kernel
@@ -325,25 +323,39 @@ def grid_step(width: float) -> float:
 
 
 class Rule(NamedTuple):
-    """A quadrature rule for a standard normal variable."""
+    """A quadrature rule for a standard normal variable, whose nodes are symmetric about 0."""
 
     nodes: Array
     weights: Array
+    factors: Array  # (3, nodes) room for an exponential of each class at each node
 
 
 @kernel
-def line_rule(width: float) -> Rule:
-    """A rule for an integrand whose nearest pole has distance pi/width, with an error below 1e-10."""
+def rule_size(width: float) -> int:
+    """How many nodes `line_rule` has."""
     first, last = gauss_rule(width, PLANE_WITHIN)
-    if last > 0:
-        return Rule(GAUSS_NODES[first:last].copy(), GAUSS_WEIGHTS[first:last].copy())
-    h = grid_step(width)
-    n = int(7.5 / h) + 1
-    nodes, weights = np.empty(2 * n + 1), np.empty(2 * n + 1)
-    for i in range(2 * n + 1):
-        t = (i - n) * h
-        nodes[i], weights[i] = t, h * math.exp(-0.5 * t * t) / ROOT2PI
-    return Rule(nodes, weights)
+    return last - first if last > 0 else 2 * int(7.5 / grid_step(width)) + 3
+
+
+@kernel
+def line_rule(width: float, lines: Array) -> Rule:
+    """A rule for an integrand whose nearest pole has distance pi/width, with an error below 1e-10, in lines (5, n)."""
+    rule = Rule(lines[0], lines[1], lines[2:])
+    first, last = gauss_rule(width, PLANE_WITHIN)
+    for i in range(last - first):
+        rule.nodes[i], rule.weights[i] = GAUSS_NODES[first + i], GAUSS_WEIGHTS[first + i]
+    if last == 0:
+        h, middle = grid_step(width), rule.nodes.size // 2
+        for i in range(rule.nodes.size):
+            t = (i - middle) * h
+            rule.nodes[i], rule.weights[i] = t, h * math.exp(-0.5 * t * t) / ROOT2PI
+    return rule
+
+
+@inlined_kernel
+def part(line: Array, first: int, rows: int, columns: int) -> Array:
+    """Some entries of a line as a matrix."""
+    return line[first : first + rows * columns].reshape(rows, columns)
 
 
 @kernel
@@ -353,24 +365,31 @@ def on_a_grid(m: Array, C: Array, down: Rule, across: Rule, log_p: Array) -> Non
     exp(z) at a node is a product of one factor per direction, so that a node needs no exponential. The factor exp(m) is
     outside of the sums, so that the sum of a rare class has relative precision.
     """
-    factors = np.empty((3, across.nodes.size))
     for a in range(3):
-        for j in range(across.nodes.size):
-            factors[a, j] = math.exp(C[a, 1] * across.nodes[j])
+        exponentials(C[a, 1], across.nodes, across.factors[a])
+        exponentials(C[a, 0], down.nodes, down.factors[a])
     high = max(m[0], m[1], m[2])
     e0, e1, e2 = math.exp(m[0] - high), math.exp(m[1] - high), math.exp(m[2] - high)
     total0 = total1 = total2 = 0.0
     for i in range(down.nodes.size):
-        t = down.nodes[i]
-        g0, g1, g2 = math.exp(C[0, 0] * t), math.exp(C[1, 0] * t), math.exp(C[2, 0] * t)
-        s0, s1, s2 = along_a_row(factors, across.weights, e0 * g0, e1 * g1, e2 * g2)
+        g0, g1, g2 = down.factors[0, i], down.factors[1, i], down.factors[2, i]
+        s0, s1, s2 = along_a_row(across.factors, across.weights, e0 * g0, e1 * g1, e2 * g2)
         total0 += down.weights[i] * g0 * s0
         total1 += down.weights[i] * g1 * s1
         total2 += down.weights[i] * g2 * s2
-    log_p[0] = m[0] - high + math.log(total0)
-    log_p[1] = m[1] - high + math.log(total1)
-    log_p[2] = m[2] - high + math.log(total2)
-    normalise(log_p)
+    shift = high + math.log(e0 * total0 + e1 * total1 + e2 * total2)  # so that the probabilities sum to 1
+    log_p[0] = m[0] - shift + math.log(total0)
+    log_p[1] = m[1] - shift + math.log(total1)
+    log_p[2] = m[2] - shift + math.log(total2)
+
+
+@kernel
+def exponentials(c: float, nodes: Array, found: Array) -> None:
+    """exp(c t) at nodes that are symmetric about 0, half of them as reciprocals."""
+    last = nodes.size - 1
+    for j in range((nodes.size + 1) // 2):
+        found[j] = math.exp(c * nodes[j])
+        found[last - j] = 1.0 / found[j]
 
 
 @summing_kernel
@@ -392,8 +411,9 @@ def normalise(log_p: Array) -> None:
     total = 0.0
     for a in range(log_p.size):
         total += math.exp(log_p[a])
+    shift = math.log(total)
     for a in range(log_p.size):
-        log_p[a] -= math.log(total)
+        log_p[a] -= shift
 
 
 @kernel
@@ -558,7 +578,7 @@ def uniform(seed: int, round_: int, draw: int) -> float:
     return (scramble(scramble(scramble(seed + 1) + round_) + draw) + 0.5) / 4294967296.0
 
 
-@kernel
+@shared_kernel
 def fresh_points(seed: int, round_: int, points: Array) -> None:
     """Standard normal draws of one round, by the Box-Muller transform."""
     n, r = points.shape
@@ -576,4 +596,4 @@ def sobol_points(n_samples: int, dimension: int, seed: int) -> Array:
     sampler = qmc.Sobol(dimension, scramble=True, rng=np.random.default_rng(seed))
     exponent = math.ceil(math.log2(n_samples))
     cube = sampler.random_base2(exponent)[:n_samples]
-    return np.ascontiguousarray(ndtri(np.clip(cube, 1e-12, 1.0 - 1e-12)))
+    return np.ascontiguousarray(scipy.special.ndtri(np.clip(cube, 1e-12, 1.0 - 1e-12)))

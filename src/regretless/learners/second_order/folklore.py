@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from regretless.core.one_row import RowKernels
+from regretless.core.kernels.one_row import RowKernels
 from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.second_order import panels

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from regretless.core.jit import inlined_kernel, kernel, merged_kernel
-from regretless.core.links import softmax
+from regretless.core.kernels.jit import inlined_kernel, kernel, merged_kernel, shared_kernel
+from regretless.core.numbers.links import softmax
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import (
     Work,
@@ -264,7 +264,7 @@ def solve_logits(a: Array, Q: Array, z: Array, p: Array, work: Work) -> float:
     return solve_far(a, Q, z, p, work) if math.isnan(lse) else lse
 
 
-@kernel
+@shared_kernel
 def solve_far(a: Array, Q: Array, z: Array, p: Array, work: Work) -> float:
     """`solve_logits` for any uncertainty and three classes or more.
 

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from regretless.core import validate
 from regretless.core.errors import NoBound
-from regretless.core.one_row import RowKernels
+from regretless.core.kernels.one_row import RowKernels
+from regretless.core.rows import validate
 from regretless.core.setting import Setting
 from regretless.core.types import Array
 from regretless.learners.second_order import panels

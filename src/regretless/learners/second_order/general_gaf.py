@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from regretless.core import validate
 from regretless.core.errors import NoBound, NoCertificate
-from regretless.core.jit import jitable, kernel
+from regretless.core.kernels.copying import copy_line, copy_lines
+from regretless.core.kernels.jit import jitable, kernel, shared_kernel
 from regretless.core.learner import OnlineRegressor
+from regretless.core.numbers.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
+from regretless.core.rows import validate
 from regretless.core.scikit_learn import check_is_fitted
-from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import (
     Work,
@@ -236,14 +237,14 @@ class GeneralGAF(OnlineRegressor):
         n, c, betas = len(X), self._constants, self._betas(X)
         Y, out = Y.reshape(n, -1), out.reshape(n, -1)
         if c.numbers.size:
-            run_compiled(self.state_, X, Y, weight, c, betas, out)
+            run_compiled(self.state_, X, Y, weight, c, betas, None, out)
         else:
             run(self.state_, X, Y, weight, c, betas, self._loss, out)
 
     def _forecast(self, X: Array, out: Array) -> None:
         c, out = self._constants, out.reshape(len(X), -1)
         if c.numbers.size:
-            forecast_compiled(self.state_, X, c, out)
+            forecast_compiled(self.state_, X, c, None, out)
         else:
             forecast_block(self.state_, X, c, self._loss, out)
 
@@ -255,7 +256,8 @@ class GeneralGAF(OnlineRegressor):
         return np.array([loss.beta(c.radius * size) for size in np.linalg.norm(X, axis=1)])
 
 
-# The loop is a kernel for the losses of mixable.py. For a user's loss Python runs it, and its kernels stay compiled.
+# The loop is a kernel for the losses of mixable.py, which are known by their numbers: `loss` is None. For a user's loss
+# Python runs it, and its kernels stay compiled.
 
 
 @jitable
@@ -270,7 +272,7 @@ def settle(work: Work, y: Array, weight: float, numbers: Array, loss: MixableLos
     g, b, Qg = work.vectors[2], work.vectors[3], work.vectors[4]
     K = m.size
     a[:] = 0.0
-    z[:] = m
+    copy_line(m, z)
     total = weight * value_by(loss, z, y, numbers)
     for _ in range(MOST_STEPS):
         gradient_by(loss, z, y, numbers, g)
@@ -325,7 +327,7 @@ def settle(work: Work, y: Array, weight: float, numbers: Array, loss: MixableLos
     hessian_by(loss, z, y, numbers, H)
 
 
-@kernel
+@shared_kernel
 def weigh_quadratic(half: float, work: Work) -> tuple[float, float, float]:
     """The effect on P, w and the sums of the quadratic at z, whose matrix is S = half H.
 
@@ -346,14 +348,13 @@ def weigh_quadratic(half: float, work: Work) -> tuple[float, float, float]:
         for j in range(K):
             S[i, j] *= half
     factor(S, L)
-    S[:] = L
+    copy_lines(L, S)
     congruence(L, Q, 1.0, work.LQ, work.M)
     add_identity_and_factor(work.M)
     divide_by_factor(L, work.M)
     return growth, terms, K * shift
 
 
-@jitable
 def run(
     state: SurrogateState,
     X: Array,
@@ -376,7 +377,7 @@ def run(
         else:
             fold(P, U, X[t], V)
         size = look(V, w, X[t], identity, root, work)
-        work.S[:] = work.Q / (2.0 * constants.alpha)
+        copy_lines(work.Q / (2.0 * constants.alpha), work.S)
         forecast_by(loss, work.m, work.S, numbers, out[t])
         if weight[t] == 0.0:
             U[:] = 0.0
@@ -397,7 +398,7 @@ def run(
         record(tally, weight[t], weight[t] * suffered, growth + weight[t] * (suffered - at_point), size)
         charge(tally, mass, shift, weight[t] * abs(at_point) + terms)
         if root:
-            work.L[:] = work.S
+            copy_lines(work.S, work.L)
             apply_to_root(P, V, w, X[t], identity, (f, phi), work)
             watch(P, tally)
         else:
@@ -407,7 +408,6 @@ def run(
         flush(P, U)
 
 
-@jitable
 def forecast_block(
     state: SurrogateState, X: Array, constants: GAFConstants, loss: MixableLoss | None, out: Array
 ) -> None:
@@ -418,19 +418,8 @@ def forecast_block(
     for t in range(X.shape[0]):
         product(P, X[t], V)
         look(V, w, X[t], identity, tally[ROOT] != 0.0, work)
-        work.S[:] = work.Q / (2.0 * constants.alpha)
+        copy_lines(work.Q / (2.0 * constants.alpha), work.S)
         forecast_by(loss, work.m, work.S, constants.numbers, out[t])
 
 
-@kernel
-def run_compiled(
-    state: SurrogateState, X: Array, Y: Array, weight: Array, constants: GAFConstants, betas: Array, out: Array
-) -> None:
-    """`run` for the losses of mixable.py."""
-    run(state, X, Y, weight, constants, betas, None, out)
-
-
-@kernel
-def forecast_compiled(state: SurrogateState, X: Array, constants: GAFConstants, out: Array) -> None:
-    """`forecast_block` for the losses of mixable.py."""
-    forecast_block(state, X, constants, None, out)
+run_compiled, forecast_compiled = kernel(run), kernel(forecast_block)

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax, softmax
+import scipy
 
-from regretless.core import state_checks, validate
 from regretless.core.effects import from_logits
 from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.files import state_checks
 from regretless.core.learner import OnlineClassifier
+from regretless.core.numbers.tally import EXCESS, ROWS, WIDEST, require_unit_weights
+from regretless.core.rows import validate
 from regretless.core.scikit_learn import check_is_fitted
-from regretless.core.tally import EXCESS, ROWS, WIDEST, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.second_order import curvature, panels
 from regretless.learners.second_order.device import PlaysOnDevice
@@ -140,8 +141,8 @@ class SurrogateClassifier(PlaysOnDevice, OnlineClassifier):
             trial.state_ = trial._merged(states, self.state_, float(strength))
             out = trial._new_forecasts(X.shape[0])
             trial._forecast(X, out)
-            gains[i] = weight @ (Y * log_softmax(out, axis=1)).sum(axis=1)
-        return float(softmax(gains) @ strengths)
+            gains[i] = weight @ (Y * scipy.special.log_softmax(out, axis=1)).sum(axis=1)
+        return float(scipy.special.softmax(gains) @ strengths)
 
     def _follow(self, parts: Sequence[Any]) -> None:
         super()._follow(parts)
@@ -184,7 +185,13 @@ class SurrogateClassifier(PlaysOnDevice, OnlineClassifier):
     def _require_proof(self, refusal: type[ValueError]) -> None:
         c = self._constants
         R = self._largest_row()
-        require_digits(self._matrix(), self.state_.tally, refusal)
+        P = self._matrix()
+        if P.dtype == np.float32 and self.params_["device"] is not None:
+            raise refusal(
+                'precision="single" on a device computes products in single precision, for which nothing is proved: '
+                'use precision="double".'
+            )
+        require_digits(P, self.state_.tally, refusal, self._n_classes - 1)
         C = c.radius * R * self._logits_per_weight
         if not curvature.proved(c.code, c.number, C, self._n_classes):
             sharp = curvature.kappa(curvature.SHARP, 0.0, C, self._n_classes)
@@ -204,7 +211,8 @@ class SurrogateClassifier(PlaysOnDevice, OnlineClassifier):
         self._require_proof(NoCertificate)
         domain = self.competes_with.domain
         norm = validate.comparator_norm(comparator_norm, domain, domain.largest_norm(self._n_classes))
-        excess = float(self.state_.tally[EXCESS]) + allowance(self._matrix(), self.state_.tally, merged=self._parts > 1)
+        tally, rank = self.state_.tally, self._n_classes - 1
+        excess = float(tally[EXCESS]) + allowance(self._matrix(), tally, merged=self._parts > 1, rank=rank)
         return self._priors * self._constants.regularization * norm**2 + excess
 
     def _theorem(self, n: int | None) -> dict[str, Any]:

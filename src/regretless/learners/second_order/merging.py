@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from regretless.core.tally import EXCESS, LOSS, ROWS, UNEVEN
+from regretless.core.numbers.tally import EXCESS, LOSS, ROWS, UNEVEN
 from regretless.core.types import Array
 from regretless.learners.second_order.rounding import (
     ENERGY,

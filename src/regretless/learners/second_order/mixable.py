@@ -26,10 +26,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import logsumexp
 
-from regretless.core import validate
 from regretless.core.errors import BadRow
-from regretless.core.jit import jitable, kernel
-from regretless.core.stored import Recipe
+from regretless.core.files.stored import Recipe
+from regretless.core.kernels.jit import jitable, kernel
+from regretless.core.rows import validate
 from regretless.core.types import Array
 from regretless.learners.second_order import curvature
 from regretless.learners.second_order.expectation import three_classes, two_classes

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regretless.core.borrow import borrowed, keep
-from regretless.core.jit import inlined_kernel, kernel, merged_kernel
-from regretless.core.tally import ROWS, record
+from regretless.core.kernels.borrow import borrowed, keep
+from regretless.core.kernels.jit import inlined_kernel, kernel, merged_kernel, shared_kernel
+from regretless.core.numbers.tally import ROWS, record
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import (
     Work,
@@ -170,7 +170,7 @@ def meet(
     return weight * kap
 
 
-@kernel
+@shared_kernel
 def run(state: SurrogateState, X: Array, Y: Array, weight: Array, constants: MulticlassConstants, out: Array) -> None:
     """Play a block row by row. All arrays are borrowed: counting references would take a third of the time (d = 5)."""
     P, w, tally, H = borrowed(state.P), borrowed(state.w), borrowed(state.tally), borrowed(constants.H)
@@ -224,7 +224,7 @@ def run_panel(panel: Panel, tally: Array, Y: Array, weight: Array, constants: Mu
     return weight.size
 
 
-@kernel
+@shared_kernel
 def forecast_block(state: SurrogateState, X: Array, constants: MulticlassConstants, out: Array) -> None:
     """The forecasts of a block of rows, all from the same state."""
     P, w, tally = state

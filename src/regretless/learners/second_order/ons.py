@@ -7,18 +7,19 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from regretless.core import state_checks, validate
 from regretless.core.effects import from_logits
 from regretless.core.errors import NoBound, NoCertificate
+from regretless.core.files import state_checks
 from regretless.core.interrupts import listen, uninterrupted
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
+from regretless.core.kernels.one_row import RowKernels
+from regretless.core.kernels.products import multiply, one_thread_per_product
 from regretless.core.learner import OnlineClassifier
-from regretless.core.links import softmax
-from regretless.core.one_row import RowKernels
-from regretless.core.products import multiply, one_thread_per_product
+from regretless.core.numbers.links import softmax
+from regretless.core.numbers.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
+from regretless.core.rows import validate
 from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.setting import Setting
-from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.second_order import panels
 from regretless.learners.second_order.algebra import dot, norm

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core.jit import inlined_kernel, kernel
-from regretless.core.links import softmax_of_two
-from regretless.core.tally import SCALE, WIDEST, record
+from regretless.core.kernels.jit import inlined_kernel, kernel
+from regretless.core.numbers.links import softmax_of_two
+from regretless.core.numbers.tally import SCALE, WIDEST, record
 from regretless.core.types import Array
 from regretless.learners.second_order import aioli, multiclass
 from regretless.learners.second_order.aioli import LOG_2, AIOLIConstants, lengths, move
@@ -21,7 +21,7 @@ from regretless.learners.second_order.curvature import kappa_of
 from regretless.learners.second_order.expectation import of_margin
 from regretless.learners.second_order.forecasts import solve_margin, tanh_of_half
 from regretless.learners.second_order.multiclass import QUADRATURE, MulticlassConstants, Sampling, mixed
-from regretless.learners.second_order.rounding import ENERGY, MASS, ROOT, SHIFT, at_most, begin_root, most_mass
+from regretless.learners.second_order.rounding import MASS, ROOT, begin_root, charge, most_mass
 from regretless.learners.second_order.surrogate import (
     SurrogateState,
     end_fold,
@@ -106,7 +106,6 @@ def run_margin(
     P, w, tally = state
     per_square = 1.0 / constants.regularization
     v, u, most = np.empty(w.size), np.zeros(w.size), most_mass(P)
-    all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
     four, done = in_four(P, X.shape[0]), X.shape[0]
     for t in range(X.shape[0]):
         m, square = fold_row(P, four, u, w, X, t, v)
@@ -125,8 +124,8 @@ def run_margin(
         c = weight[t] * kappa_of(constants, size, 0.5, 2) * (p0 * p1)
         g = weight[t] * (Y[t, 0] * p1 - y * p0)
         step, growth, terms = lengths(q, -0.5 * q * g, c, g)
-        mass = all_mass + c * square * per_square
-        if mass > most:
+        mass = c * square * per_square
+        if tally[MASS] + mass > most:
             u[:] = 0.0
             done = t
             break
@@ -134,11 +133,8 @@ def run_margin(
         loss = -(Y[t, 0] * first + y * second)
         at_point = max(point, 0.0) - y * point - math.log(max(p0, p1))
         record(tally, weight[t], weight[t] * loss, growth + weight[t] * (loss - at_point), size)
-        all_mass = mass
-        shift += step * step * q
-        energy += weight[t] * (LOG_2 + abs(m)) + terms
+        charge(tally, mass, step * step * q, weight[t] * (LOG_2 + abs(m)) + terms)
     end_fold(P, four, u)
-    tally[MASS], tally[SHIFT], tally[ENERGY] = all_mass, at_most(shift), at_most(energy)
     return done
 
 

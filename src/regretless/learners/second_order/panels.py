@@ -28,8 +28,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from regretless.core.interrupts import listen, uninterrupted
-from regretless.core.jit import kernel
-from regretless.core.products import (
+from regretless.core.kernels.jit import kernel
+from regretless.core.kernels.products import (
     multiply,
     multiply_symmetric,
     one_thread_per_product,
@@ -37,7 +37,7 @@ from regretless.core.products import (
     share,
     subtract_square,
 )
-from regretless.core.tally import ROWS
+from regretless.core.numbers.tally import ROWS
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import Work, dot
 from regretless.learners.second_order.rounding import ROOT, SPREAD, at_most, inflation, most_mass

@@ -15,7 +15,8 @@ import math
 
 import numpy as np
 
-from regretless.core.jit import kernel
+from regretless.core.kernels.copying import copy_line
+from regretless.core.kernels.jit import kernel, shared_kernel
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import dot
 
@@ -24,14 +25,14 @@ ACCURACY = 4e-16  # of the residual, relative to w
 BETWEEN_LOOKS = 4  # steps between two tests of the residual
 
 
-@kernel
+@shared_kernel
 def project(P: Array, w: Array, radius: float) -> None:
     """Replace w by the nearest point of the ball in the norm of A = P^{-1}."""
     if not project_by_steps(P, w, radius):
         project_by_eigenvectors(P, w, radius)
 
 
-@kernel
+@shared_kernel
 def project_by_steps(P: Array, w: Array, radius: float) -> bool:
     """Project by the Lanczos recurrence; returns False, with w unchanged, if it needs too many steps."""
     size = math.sqrt(dot(w, w))
@@ -126,7 +127,7 @@ def subtract(factor: float, q: Array, v: Array) -> None:
         v[i] -= factor * q[i]
 
 
-@kernel
+@shared_kernel
 def project_by_eigenvectors(P: Array, w: Array, radius: float) -> None:
     """Project in the eigenbasis of P, by Newton on 1/norm: it is nearly linear in mu, and iterates from 0 increase."""
     eigenvalues, vectors = np.linalg.eigh(P)
@@ -145,4 +146,4 @@ def project_by_eigenvectors(P: Array, w: Array, radius: float) -> None:
         mu += (size / radius - 1.0) * square / slope
     for i in range(w.size):
         coordinates[i] /= 1.0 + mu * eigenvalues[i]
-    w[:] = vectors @ coordinates
+    copy_line(vectors @ coordinates, w)

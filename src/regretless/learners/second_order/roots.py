@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel, shared_kernel
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import dot
 
@@ -50,7 +50,7 @@ def direction(S: Array, phi: Array, f: Array) -> float:
     return dot(f, f)
 
 
-@kernel
+@shared_kernel
 def shrink(S: Array, w: Array, phi: Array, f: Array, q: float, c: float, step: float) -> None:
     """w += step S f, then add c phi phi^T to A. f = S^T phi, q = |f|^2; f is overwritten."""
     rest = c

@@ -11,7 +11,8 @@ add up like independent random numbers (Higham and Mary, 2019), and with a safet
 
 D the sum of :math:`|w_{t+1} - w_t|_A^2`, E a bound on :math:`|w|_A^2` and L the losses. With N weights and
 :math:`\tau = \sum_i P_{ii}A_{ii} \le N + MASS`, P before a step and A after it: :math:`\rho = u\sqrt N\,\tau` for P,
-:math:`u\sqrt N\sqrt{N\tau}` for its root, and :math:`\rho_w = u\sqrt{N\tau}`.
+:math:`u\sqrt N\sqrt{N\tau}` for its root, and :math:`\rho_w = u\sqrt{N\tau}`. In single precision, where the same
+numbers are stored with fewer digits, nothing is assumed of the errors of storage: see `of_storage`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ import math
 
 import numpy as np
 
-from regretless.core import state_checks
-from regretless.core.jit import inlined_kernel, kernel
-from regretless.core.tally import EXCESS, LOSS, ROWS, TALLIES
+from regretless.core.files import state_checks
+from regretless.core.kernels.jit import inlined_kernel, kernel, shared_kernel
+from regretless.core.numbers.tally import EXCESS, LOSS, ROWS, TALLIES
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import dot
 from regretless.learners.second_order.roots import take_root
@@ -61,7 +62,7 @@ def charge(tally: Array, mass: float, shift: float, energy: float) -> None:
     tally[ENERGY] = at_most(tally[ENERGY] + energy)
 
 
-@kernel
+@shared_kernel
 def begin_root(P: Array, tally: Array) -> None:
     """Replace P by a root of it."""
     take_root(P)
@@ -87,7 +88,7 @@ def note_jump(tally: Array, size: int, growth: float, mass: float) -> None:
         tally[SPREAD] = at_most(tally[SPREAD] + size * (size + tally[MASS] + mass))
 
 
-@kernel
+@shared_kernel
 def inflation(S: Array) -> float:
     """tau = sum of P_ii A_ii for P = S S^T: the sum of the variance inflation factors; at most `LARGEST`."""
     size = S.shape[0]
@@ -166,14 +167,27 @@ def covariance(P: Array, tally: Array) -> Array:
     return P @ P.T if tally[ROOT] else P
 
 
-def unsureness(P: Array, tally: Array) -> tuple[float, float]:
-    """Bounds on the relative errors of A (theta) and of w by rounding."""
+def unsureness(P: Array, tally: Array, rank: int = 1) -> tuple[float, float]:
+    """Bounds on the relative errors of A (theta) and of w by rounding, for updates of that rank."""
     size, rows = P.shape[0], float(tally[ROWS])
-    unit = SAFETY * float(np.finfo(P.dtype).eps) / 2
+    unit = SAFETY * float(np.finfo(np.float64).eps) / 2
     tau = size + (float(tally[ROOT]) - 1.0 if tally[ROOT] else float(tally[MASS]))  # while P itself was stored
     theta = unit * math.sqrt(size) * (math.sqrt(rows) * tau + math.sqrt(float(tally[SPREAD])))
     drift = unit * (rows * math.sqrt(size * tau) + math.sqrt(rows * float(tally[SPREAD])))
-    return theta, drift
+    return theta + of_storage(P, tally, rank), drift
+
+
+def of_storage(P: Array, tally: Array, rank: int) -> float:
+    """A bound on the relative error of A where P is computed in double and stored in single precision, at the worst.
+
+    Errors of a relative u per entry, all of the worst sign, change A by u N tau at most. A row stores P as often as the
+    rank of its update at most. The sum is at most 1e-2 where it is used: 1.01 covers what is not of first order.
+    """
+    if P.dtype != np.float32:
+        return 0.0
+    size, rows = P.shape[0], float(tally[ROWS])
+    tau = size + float(tally[MASS])
+    return 1.01 * float(np.finfo(np.float32).eps) / 2 * rank * size * (rows + 1.0) * tau
 
 
 def has_digits(P: Array, tally: Array) -> bool:
@@ -188,10 +202,10 @@ def lost_in_sums(tally: Array) -> float:
     return float(np.finfo(np.float64).eps) / 2 * terms
 
 
-def require_digits(P: Array, tally: Array, refusal: type[ValueError]) -> None:
+def require_digits(P: Array, tally: Array, refusal: type[ValueError], rank: int = 1) -> None:
     """Raise `refusal` if rounding errors are too large for a certificate or a bound."""
     remedy = "Scale the features, for example to unit variance"
-    theta, _ = unsureness(P, tally)
+    theta, _ = unsureness(P, tally, rank)
     if not theta <= MOST_UNSURE:
         raise refusal(
             f"A has grown to {float(tally[MASS]):.2g} times regularization in {int(tally[ROWS])} rows, along "
@@ -207,9 +221,9 @@ def require_digits(P: Array, tally: Array, refusal: type[ValueError]) -> None:
         )
 
 
-def allowance(P: Array, tally: Array, more: float = 0.0, merged: bool = False) -> float:
+def allowance(P: Array, tally: Array, more: float = 0.0, merged: bool = False, rank: int = 1) -> float:
     """A bound on the error of `excess`. `more` is added to SHIFT, which does not include the steps of merging."""
-    theta, drift = unsureness(P, tally)
+    theta, drift = unsureness(P, tally, rank)
     energy = float(tally[ENERGY]) + abs(float(tally[EXCESS]))
     shift = float(tally[SHIFT]) + more + (energy if merged else 0.0)
     return theta * shift + drift * math.sqrt(energy * shift) + lost_in_sums(tally)

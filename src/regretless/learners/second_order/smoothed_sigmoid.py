@@ -17,9 +17,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import zeta
 
-from regretless.core.jit import kernel, summing_kernel
+from regretless.core.kernels.jit import kernel, summing_kernel
 from regretless.core.types import Array
 
 STEP = 0.5
@@ -32,8 +31,10 @@ RARE = -4.0  # below this x the value is small, and is computed to relative prec
 ROOT2 = math.sqrt(2.0)
 ROOT2PI = math.sqrt(2.0 * math.pi)
 TERMS = 24
-_EVEN = 2.0 * np.arange(1, TERMS + 1)
-MOMENTS = 2.0 * (1.0 - 2.0 ** (1.0 - _EVEN)) * zeta(_EVEN)  # a_j = E V^{2j} / (2j)! of a logistic V
+ZETAS = [math.pi**2 / 6.0]  # zeta(2j): (j + 1/2) zeta(2j) = sum_{0 < i < j} zeta(2i) zeta(2j - 2i)
+for _j in range(2, TERMS + 1):
+    ZETAS.append(sum(ZETAS[i] * ZETAS[-1 - i] for i in range(_j - 1)) / (_j + 0.5))
+MOMENTS = 2.0 * (1.0 - 2.0 ** (1.0 - 2.0 * np.arange(1, TERMS + 1))) * ZETAS  # a_j = E V^{2j} / (2j)! of a logistic V
 
 
 class Smoother(NamedTuple):

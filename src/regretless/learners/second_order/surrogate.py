@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.core import state_checks
-from regretless.core.jit import apart_kernel, inlined_kernel, kernel, merged_kernel, summing_kernel
+from regretless.core.files import state_checks
+from regretless.core.kernels.borrow import borrowed
+from regretless.core.kernels.jit import apart_kernel, inlined_kernel, kernel, merged_kernel, summing_kernel
 from regretless.core.types import Array
 from regretless.learners.second_order.algebra import (
     Work,
@@ -253,6 +254,7 @@ def product_one(P: Array, w: Array, X: Array, t: int, v: Array) -> tuple[float, 
     Four rows of P at a time, which reads and writes v once for all four; for each entry the arithmetic is that of one
     at a time, in the same order.
     """
+    P, w, X, v = borrowed(P), borrowed(w), borrowed(X), borrowed(v)
     for i in range(v.size):
         v[i] = 0.0
     return add_rows(P, w, X, t, v) if v.size < LEAST_LISTED else add_listed_rows(P, w, X, t, v)

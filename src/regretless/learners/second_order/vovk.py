@@ -8,16 +8,18 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound, NoCertificate
-from regretless.core.jit import inlined_kernel, kernel
+from regretless.core.files import state_checks
+from regretless.core.kernels.copying import copy_line
+from regretless.core.kernels.jit import inlined_kernel, kernel, shared_kernel
+from regretless.core.kernels.one_row import RowKernels
 from regretless.core.learner import OnlineRegressor
-from regretless.core.one_row import RowKernels
+from regretless.core.numbers.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
+from regretless.core.rows import validate
+from regretless.core.rows.validate import LARGEST_TARGET
 from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.setting import Setting
-from regretless.core.tally import EXCESS, ROWS, WIDEST, record, require_unit_weights
 from regretless.core.types import Array
-from regretless.core.validate import LARGEST_TARGET
 from regretless.learners.second_order import panels
 from regretless.learners.second_order.algebra import dot
 from regretless.learners.second_order.device import PlaysOnDevice
@@ -25,13 +27,10 @@ from regretless.learners.second_order.merging import sum_of
 from regretless.learners.second_order.panels import coefficients, look_at_one
 from regretless.learners.second_order.roots import shrink
 from regretless.learners.second_order.rounding import (
-    ENERGY,
     MASS,
     ROOT,
-    SHIFT,
     SUMS,
     allowance,
-    at_most,
     begin_root,
     charge,
     most_mass,
@@ -254,10 +253,13 @@ def run(state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkCons
 
 @kernel
 def run_rows(state: VovkState, X: Array, Y: Array, weight: Array, constants: VovkConstants, out: Array) -> int:
-    """Play rows until P has too few digits; returns the number of rows played."""
+    """Play rows until P has too few digits; returns the number of rows played.
+
+    This loop, `run_by_root` and `run_panel` differ in how they read and update P. What a row does is in `lengths`,
+    `move` and `count`. (As in aioli.py, one loop for all three would be slower.)
+    """
     P, w, tally = state
     v, u, most, per_square = np.empty(w.size), np.zeros(w.size), most_mass(P), 1.0 / constants.regularization
-    all_mass, shift, energy = tally[MASS], tally[SHIFT], tally[ENERGY]
     four, done = in_four(P, X.shape[0]), X.shape[0]
     for t in range(X.shape[0]):
         m, square = fold_row(P, four, u, w, X, t, v)
@@ -266,21 +268,15 @@ def run_rows(state: VovkState, X: Array, Y: Array, weight: Array, constants: Vov
         if weight[t] == 0.0:
             u[:] = 0.0
             continue
-        mass = all_mass + weight[t] * square * per_square
-        if mass > most:
+        mass = weight[t] * square * per_square
+        if tally[MASS] + mass > most:
             u[:] = 0.0
             done = t
             break
         step, rise = lengths(m, q, Y[t], weight[t])
         move(w, v, u, q, weight[t], step)
-        loss = weight[t] * (Y[t] - out[t]) ** 2
-        record(tally, weight[t], loss, loss - rise, math.sqrt(square))
-        tally[HIGHEST] = max(tally[HIGHEST], abs(Y[t]))
-        all_mass = mass
-        shift += step * step * q
-        energy += weight[t] * Y[t] * Y[t]
+        count(tally, weight[t], Y[t], out[t], rise, square, mass, step * step * q)
     end_fold(P, four, u)
-    tally[MASS], tally[SHIFT], tally[ENERGY] = all_mass, at_most(shift), at_most(energy)
     return done
 
 
@@ -325,7 +321,7 @@ def run_panel(panel: panels.Panel, tally: Array, Y: Array, weight: Array, consta
     return weight.size
 
 
-@kernel
+@shared_kernel
 def forecast_block(state: VovkState, X: Array, out: Array) -> None:
     """The forecasts of a block of rows, all from the same state."""
     P, w, tally = state
@@ -369,7 +365,7 @@ def run_vectors(state: VovkState, X: Array, Y: Array, weight: Array, constants: 
                 along[i] = dot(P[i], v)
             note_jump(tally, d, weight[t] * q, mass)
         else:
-            along[:] = v
+            copy_line(v, along)
         loss, rise, shift, largest = 0.0, 0.0, 0.0, 0.0
         for k in range(W.shape[0]):
             step, more = lengths(dot(W[k], X[t]), q, Y[t, k], weight[t])

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from regretless.core.jit import inlined_kernel, kernel
+from regretless.core.kernels.jit import inlined_kernel, kernel
 from regretless.core.types import Array
 
 # Columns of a mixture, from its first one on: the probability of stopping, that of going on to a child, and the factors

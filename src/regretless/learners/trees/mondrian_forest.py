@@ -8,14 +8,17 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from regretless.core import state_checks, validate
 from regretless.core.errors import NoBound
-from regretless.core.jit import kernel, merged_kernel
+from regretless.core.files import state_checks
+from regretless.core.kernels.copying import copy_line
+from regretless.core.kernels.jit import kernel, merged_kernel
+from regretless.core.kernels.one_row import RowKernels
 from regretless.core.learner import OnlineClassifier
-from regretless.core.links import sigmoid
+from regretless.core.numbers.links import sigmoid
+from regretless.core.numbers.tally import LOSS, ROWS, TALLIES, UNEVEN, record, require_unit_weights
+from regretless.core.rows import validate
 from regretless.core.scikit_learn import check_is_fitted
 from regretless.core.setting import Setting
-from regretless.core.tally import LOSS, ROWS, TALLIES, UNEVEN, record, require_unit_weights
 from regretless.core.types import Array
 from regretless.learners.trees import mondrian_tree as tree
 from regretless.learners.trees.mondrian_tree import COUNTS, Scratch
@@ -209,6 +212,9 @@ class MondrianForest(OnlineClassifier):
 
     # ------------------------------------------------------------------ the game
 
+    def _row_kernels(self) -> RowKernels | None:
+        return self._by_kernels(run, forecast_block)
+
     def _run(self, X: Array, Y: Array, weight: Array, out: Array) -> None:
         done, n = 0, X.shape[0]
         while done < n:
@@ -332,17 +338,19 @@ def learn(
         for root in range(sizes.size):
             tree.begin(nodes, root, x, K)
     tree.measure(nodes, x, K, ends, scale)
+    measured = tree.Measured(ends, scale)
     label = tree.sure_label(y)
     for root in range(sizes.size):
-        path, seed, full = tree.path_in(scratch, root), constants.seed + root, sizes[root] + 2.0 > constants.max_nodes
+        path, full = tree.path_in(scratch, root), sizes[root] + 2.0 > constants.max_nodes
+        draws = tree.Draws(constants.seed + root, row)
         copy, leaf, change = 0, 0, 1.0
-        at, time, rate = tree.find_split(nodes, path, K, label, full, ends, scale, seed, row)
+        at, time, rate = tree.find_split(nodes, path, K, label, full, measured, draws)
         in_logs = tree.likelihoods(nodes, path, y, label, weight, constants.s, own)
         if at < path.size:
             v = path[at]
-            cut = tree.draw_cut(nodes, v, K, ends, scale, rate, seed, row)
+            cut = tree.draw_cut(nodes, v, K, measured, rate, draws)
             copy, leaf, change = tree.split(nodes, v, used, cut, time)
-            nodes[leaf, COUNTS + K :] = ends
+            copy_line(ends, nodes[leaf, COUNTS + K :])
             tree.extend(nodes[v, COUNTS + K :], ends)
             sizes[root] += 2.0
             used += 2

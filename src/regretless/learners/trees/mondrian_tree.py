@@ -33,8 +33,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core.draws import uniform
-from regretless.core.jit import apart_kernel, apart_summing_kernel, inlined_kernel, kernel, merged_kernel
+from regretless.core.kernels.copying import copy_line
+from regretless.core.kernels.jit import (
+    apart_kernel,
+    apart_summing_kernel,
+    inlined_kernel,
+    kernel,
+    merged_kernel,
+    shared_kernel,
+)
+from regretless.core.numbers.draws import uniform
 from regretless.core.types import Array
 from regretless.learners.trees.mixtures import (
     GO,
@@ -62,6 +70,20 @@ LEAST_PRODUCT = 1e-200
 DRAWS = 3  # per row and tree: the time of the split, its feature and its threshold
 LEAST_RANGE = 1e-300  # 1 / range is finite
 LEAST_REACH = 1e-280  # a row that is nearer to a box, in units of the columns' ranges, is inside: times stay finite
+
+
+class Measured(NamedTuple):
+    """A row, and how columns are measured."""
+
+    ends: Array  # (2d,) the row as a box
+    scale: Array  # (2d,) 1 / range of the columns
+
+
+class Draws(NamedTuple):
+    """Where the random numbers of a row begin."""
+
+    seed: int
+    row: float
 
 
 class Scratch(NamedTuple):
@@ -196,15 +218,7 @@ def extend(box: Array, ends: Array) -> None:
 
 @kernel
 def find_split(
-    nodes: Array,
-    path: NDArray[np.int64],
-    K: int,
-    label: int,
-    full: bool,
-    ends: Array,
-    scale: Array,
-    seed: int,
-    row: float,
+    nodes: Array, path: NDArray[np.int64], K: int, label: int, full: bool, measured: Measured, draws: Draws
 ) -> tuple[int, float, float]:
     """Where on the path the row splits, at which time, and its reach there; at its end: nowhere.
 
@@ -212,8 +226,9 @@ def find_split(
     node whose rows all have the label of this row is not split, and no node of a full tree. The boxes of the nodes
     above the split get the row.
     """
-    first, last = COUNTS + K, path.size - 1
-    wait = -math.log(1.0 - uniform(seed, DRAWS * row))  # the difference is exact, and log is faster than log1p
+    first, last, (ends, scale) = COUNTS + K, path.size - 1, measured
+    # the difference is exact, and log is faster than log1p
+    wait = -math.log(1.0 - uniform(draws.seed, DRAWS * draws.row))
     i, rate, time = 0, 0.0, 0.0
     while i <= last:
         v = path[i]
@@ -233,12 +248,11 @@ def find_split(
 
 
 @kernel
-def draw_cut(
-    nodes: Array, v: int, K: int, ends: Array, scale: Array, rate: float, seed: int, row: float
-) -> tuple[int, float, bool]:
+def draw_cut(nodes: Array, v: int, K: int, measured: Measured, rate: float, draws: Draws) -> tuple[int, float, bool]:
     """The feature and the threshold of a split between the box of v and x, and whether x is to the right."""
+    ends, scale = measured
     some, d = nodes[v, COUNTS + K :], ends.size // 2
-    mark = uniform(seed, DRAWS * row + 1.0) * rate
+    mark = uniform(draws.seed, DRAWS * draws.row + 1.0) * rate
     feature = -1
     for j in range(d):
         part = scale[j] * (max(ends[j] - some[j], 0.0) + max(ends[d + j] - some[d + j], 0.0))
@@ -250,7 +264,7 @@ def draw_cut(
     low, high, value = -some[feature], some[d + feature], ends[d + feature]
     right = value > high
     least, most = (high, value) if right else (value, low)
-    threshold = least + uniform(seed, DRAWS * row + 2.0) * (most - least)
+    threshold = least + uniform(draws.seed, DRAWS * draws.row + 2.0) * (most - least)
     return feature, (threshold if threshold < most else least), right
 
 
@@ -295,7 +309,7 @@ def split(nodes: Array, v: int, used: int, cut: tuple[int, float, bool], time: f
     """
     feature, threshold, right = cut
     copy, leaf = (used, used + 1) if right else (used + 1, used)
-    nodes[copy] = nodes[v]
+    copy_line(nodes[v], nodes[copy])
     nodes[copy, TIME] = nodes[leaf, TIME] = time
     nodes[leaf, PRODUCT] = 1.0
     if nodes[v, LEFT] == 0.0:
@@ -309,7 +323,7 @@ def split(nodes: Array, v: int, used: int, cut: tuple[int, float, bool], time: f
     return copy, leaf, begin_boldly(nodes, v, BOLD)
 
 
-@kernel
+@shared_kernel
 def learn_mixtures(
     nodes: Array, path: NDArray[np.int64], own: Array, in_logs: bool, at: int, copy: int, change: float
 ) -> float:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core import state_checks
-from regretless.core.jit import kernel
+from regretless.core.files import state_checks
+from regretless.core.kernels.jit import kernel
 from regretless.core.types import Array
 from regretless.learners.trees.mixtures import LOG_STEP, MIXTURE, STEP
 from regretless.learners.trees.mondrian_tree import (

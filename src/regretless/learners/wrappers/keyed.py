@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from regretless.core import state_checks, validate
 from regretless.core.errors import NoCertificate
-from regretless.core.inputs import UNLEARNED
+from regretless.core.files import state_checks
+from regretless.core.files.stored import Stored
 from regretless.core.interrupts import stretches, uninterrupted
 from regretless.core.learner import ONE, OnlineLearner
 from regretless.core.merging import beginning
+from regretless.core.numbers.tally import LOSS, ROWS
+from regretless.core.rows import validate
+from regretless.core.rows.inputs import UNLEARNED
 from regretless.core.scikit_learn import NotFittedError, clone
-from regretless.core.stored import Stored
-from regretless.core.tally import LOSS, ROWS
 from regretless.core.turns import learns, turn_of
 from regretless.core.types import FLOAT, Array
 from regretless.learners.wrappers import routing

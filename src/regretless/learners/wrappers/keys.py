@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regretless.core.errors import BadRow
-from regretless.core.inputs import UNLEARNED, is_missing
+from regretless.core.rows.inputs import UNLEARNED, is_missing
 from regretless.learners.logistic.hashing import Index
 from regretless.learners.wrappers.texts import CHARACTER, TextIndex, Texts
 

@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from regretless.core import validate
 from regretless.core.errors import NoBound, NoCertificate
 from regretless.core.interrupts import uninterrupted
-from regretless.core.labels import Labels
 from regretless.core.learner import OnlineLearner
+from regretless.core.numbers.tally import WIDEST, require_unit_weights
+from regretless.core.rows import validate
+from regretless.core.rows.labels import Labels
 from regretless.core.scikit_learn import (
     BaseEstimator,
     ClassifierMixin,
@@ -28,7 +29,6 @@ from regretless.core.scikit_learn import (
     is_regressor,
     validate_data,
 )
-from regretless.core.tally import WIDEST, require_unit_weights
 from regretless.core.turns import TakesTurns, reads
 from regretless.core.types import Array
 from regretless.theory import bounds

@@ -19,8 +19,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core.jit import chosen_by_type, inlined_kernel, kernel, named_kernel
-from regretless.core.one_row import (
+from regretless.core.kernels.copying import copy_line
+from regretless.core.kernels.jit import chosen_by_type, inlined_kernel, kernel, named_kernel
+from regretless.core.kernels.one_row import (
     Kinds,
     MachineCode,
     Table,
@@ -31,8 +32,8 @@ from regretless.core.one_row import (
     reader,
     type_of,
 )
-from regretless.core.prefetch import prefetch
-from regretless.core.rows import Entries
+from regretless.core.kernels.prefetch import prefetch
+from regretless.core.rows.compressed import Entries
 from regretless.core.types import Array
 from regretless.learners.second_order.gaf import GAF
 
@@ -118,7 +119,7 @@ class Router:
         kernels, constants = learner._row_kernels(), own_constants(learner)
         out = learner._new_forecasts(1)
         Y, weight, x = np.zeros(out.shape), np.ones(1), np.zeros((1, 1))
-        row = full_rows(x) if kernels.entries else x
+        row = compressed(x) if kernels.entries else x
         run = MachineCode(kernels.run, kinds_of(learner.state_, row, Y, weight, constants, out))
         self.forecast = MachineCode(kernels.forecast, kinds_of(learner.state_, row, constants, out))
         self.table = Table(Routed(states, others, constants, run.address))
@@ -296,7 +297,7 @@ def _put(stack: Any, i: Any, state: Any) -> Any:
         return lambda stack, i, state: None
 
     def put_first(stack: Any, i: int, state: Any) -> None:
-        stack[0][i] = state[0]
+        copy_line(state[0].reshape(-1), stack[0][i].reshape(-1))
         put(stack[1:], i, state[1:])
 
     return put_first
@@ -318,15 +319,15 @@ def _fetch(stack: Any, i: Any) -> Any:
     return all_of
 
 
-def full_rows(X: Array) -> Entries:
+@kernel
+def compressed(X: Array) -> Entries:
     """Dense rows in compressed form."""
     n, d = X.shape
     indices = np.empty((n, d), dtype=np.uint32)
-    indices[:] = np.arange(d)
+    for t in range(n):
+        for j in range(d):
+            indices[t, j] = j
     return Entries(np.arange(0, n * d + 1, d), indices.reshape(-1), X.reshape(-1))
-
-
-compressed = kernel(full_rows)
 
 
 @kernel
@@ -394,8 +395,8 @@ def gather(X: Array, Y: Array, weight: Array, order: NDArray[np.int64], x: Array
         prefetch(X, soon)
         prefetch(Y, soon)
         prefetch(weight, soon)
-        copy_line(X, t, x, i)
-        copy_line(Y_lines, t, y_lines, i)
+        copy_between(X, t, x, i)
+        copy_between(Y_lines, t, y_lines, i)
         w[i] = weight[t]
 
 
@@ -405,7 +406,7 @@ def scatter(said: Array, order: NDArray[np.int64], out: Array) -> None:
     said_lines, out_lines = lines(said), lines(out)
     for i in range(order.size):
         prefetch(out, order[min(i + AHEAD, order.size - 1)])
-        copy_line(said_lines, i, out_lines, order[i])
+        copy_between(said_lines, i, out_lines, order[i])
 
 
 @kernel
@@ -415,8 +416,8 @@ def lines(array: Array) -> Array:
 
 
 @inlined_kernel
-def copy_line(source: Array, i: int, target: Array, j: int) -> None:
-    """Copy line i of one array to line j of another. (As an assignment of slices it takes ten times as long.)"""
+def copy_between(source: Array, i: int, target: Array, j: int) -> None:
+    """Copy line i of one array to line j of another, without views of them."""
     for column in range(source.shape[1]):
         target[j, column] = source[i, column]
 

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import Parallel, delayed
 
-from regretless.core import validate
 from regretless.core.blocks import Block
 from regretless.core.learner import OnlineLearner
 from regretless.core.merging import BY_ROWS, RULES, require_rule, require_sums
+from regretless.core.rows import validate
 from regretless.core.scikit_learn import clone
 from regretless.core.types import Array
 

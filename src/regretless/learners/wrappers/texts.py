@@ -12,12 +12,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core.jit import kernel, merged_kernel
-from regretless.core.mapped import in_memory
-from regretless.core.prefetch import prefetch
+from regretless.core.files.mapped import in_memory
+from regretless.core.kernels.jit import kernel, merged_kernel
+from regretless.core.kernels.prefetch import prefetch
 from regretless.learners.logistic.hashing import EMPTY, HALF, Buckets, Ids, scramble
 
 Characters = NDArray[np.uint32]
+Parts = tuple[Characters, Ids, Ids]  # of `Texts`: characters, starts and ends
 
 CHARACTER = np.dtype("<u4")
 LARGEST = 0x10FFFF  # of a character
@@ -152,21 +153,13 @@ def fill(buckets: Buckets, lines: Characters) -> None:
 
 @kernel
 def number_texts(
-    buckets: Buckets,
-    lines: Characters,
-    n: int,
-    chars: Characters,
-    starts: Ids,
-    ends: Ids,
-    numbers: Ids,
-    first: int,
-    adds: bool,
+    buckets: Buckets, lines: Characters, n: int, texts: Parts, numbers: Ids, first: int, adds: bool
 ) -> tuple[int, int]:
     """Write the numbers of texts, from text `first` on; n texts have one. Returns n and the texts done.
 
     New texts are added, or get -1. It stops early where there is no room for one, and may be called again.
     """
-    mask = buckets.size - 1
+    mask, (chars, starts, ends) = buckets.size - 1, texts
     for begin in range(first, ends.size, TOGETHER):
         stop = min(begin + TOGETHER, ends.size)
         for i in range(begin, stop):
@@ -216,9 +209,9 @@ class TextIndex:
 
     def _numbers(self, texts: Texts, adds: bool) -> Ids:
         numbers, done = np.empty(len(texts), dtype=np.int64), 0
-        given = texts.chars, texts.starts, texts.ends, numbers
+        given = texts.chars, texts.starts, texts.ends
         while True:
-            n, done = number_texts(self.buckets, self.lines, self.n, *given, done, adds)
+            n, done = number_texts(self.buckets, self.lines, self.n, given, numbers, done, adds)
             if adds:  # not otherwise: several threads may look texts up
                 self.n = n
             if done == len(texts):

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core import validate
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
+from regretless.core.rows import validate
 from regretless.core.types import Array
 from regretless.theory.domains import WholeSpace
 from regretless.theory.hindsight.problem import game

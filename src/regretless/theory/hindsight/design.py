@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from regretless.core.jit import exact_kernel
-from regretless.core.rows import SparseRows, parts
+from regretless.core.kernels.jit import exact_kernel
+from regretless.core.rows.compressed import SparseRows, parts
 from regretless.core.types import Array
 
 UNIT = 2.0**-53  # the largest relative error of one rounding

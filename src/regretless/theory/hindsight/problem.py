@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from regretless.core import validate
-from regretless.core.inputs import as_floats, in_rows
-from regretless.core.labels import Labels
-from regretless.core.rows import SparseRows
+from regretless.core.rows import validate
+from regretless.core.rows.compressed import SparseRows
+from regretless.core.rows.inputs import as_floats, in_rows
+from regretless.core.rows.labels import Labels
 from regretless.core.scikit_learn import check_consistent_length
 from regretless.core.types import Array
 from regretless.theory.domains import Domain, Octahedron, WholeSpace

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from regretless.core.callbacks import Callback
-from regretless.core.jit import kernel
+from regretless.core.kernels.callbacks import Callback
+from regretless.core.kernels.jit import kernel
 from regretless.core.types import Array
 from regretless.theory.hindsight.design import SUM, UNIT
 from regretless.theory.losses import LARGEST_EXPONENT, Custom

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from regretless.core.jit import inlined_kernel, kernel, merged_kernel
+from regretless.core.kernels.jit import inlined_kernel, kernel, merged_kernel
 from regretless.core.types import Array
 
 

@@ -24,9 +24,10 @@ from uuid import uuid4
 import numpy as np
 
 import regretless
-from regretless.core import archive, packed, validate
-from regretless.core.labels import Labels, as_objects
-from regretless.core.stored import ByName, Recipe, Stored
+from regretless.core.files import archive, packed
+from regretless.core.files.stored import ByName, Recipe, Stored
+from regretless.core.rows import validate
+from regretless.core.rows.labels import Labels, as_objects
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from regretless.core.jit import inlined_kernel, kernel
+from regretless.core.kernels.jit import inlined_kernel, kernel
 from regretless.core.types import Array
 
 # Rows, log loss (regression: squared error), wrong labels (regression: absolute error), Brier score.

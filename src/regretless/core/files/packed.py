@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regretless.core.archive import LARGEST_HEADER, dtype_of, parse_header
+from regretless.core.files.archive import LARGEST_HEADER, dtype_of, parse_header
 
 Forms = dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from regretless.core.inputs import is_missing
+from regretless.core.rows.inputs import is_missing
 from regretless.core.types import Array
 
 WAVES = ("hour_sin", "hour_cos", "half_day_sin", "half_day_cos")
@@ -37,7 +37,7 @@ def calendar_features(values: Any) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from regretless.core.calendar import CALENDAR, calendar_features
+    >>> from regretless.core.rows.calendar import CALENDAR, calendar_features
     >>> found = calendar_features(np.array(["2024-01-01T06:00", "NaT"], dtype="datetime64[s]")).round(3)
     >>> [name for name, value in zip(CALENDAR, found[0]) if value == 1]
     ['hour_sin', 'monday', 'month_1']

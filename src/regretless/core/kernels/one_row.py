@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -26,14 +26,16 @@ from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
+from numpy import ndarray
 from numpy.typing import NDArray
 from scipy import sparse
 
-from regretless.core.jit import kernel, named_kernel, summing_kernel
-from regretless.core.links import to_probabilities
-from regretless.core.rows import Entries, grid_of_one
+from regretless.core.kernels.borrow import keep
+from regretless.core.kernels.jit import inlined_kernel, kernel, named_kernel, summing_kernel
+from regretless.core.numbers.links import leader, to_probabilities
+from regretless.core.rows.compressed import Entries, grid_of_one
+from regretless.core.rows.validate import LARGEST_TARGET
 from regretless.core.types import FLOAT, Array
-from regretless.core.validate import LARGEST_TARGET
 
 Kinds = tuple[Any, ...]  # Numba types
 TUPLE: Any = types.BaseTuple
@@ -45,6 +47,8 @@ unpack: Any = cgutils.unpack_tuple
 if_unlikely: Any = cgutils.if_unlikely
 tuple_of: Any = types.Tuple
 INDEX = np.dtype(np.int32)
+ROW: Any = types.Array(types.float64, 1, "A")
+COMPRESSED_ROW: Kinds = (type_of(np.empty(0, INDEX)), type_of(np.empty(0, INDEX)), type_of(np.empty(0)))
 CSR = {sparse.csr_matrix, sparse.csr_array}
 WIDEST_DENSE = 2**18  # columns of a dense row that is learned in compressed form
 
@@ -52,7 +56,7 @@ WIDEST_DENSE = 2**18  # columns of a dense row that is learned in compressed for
 class RowKernels(NamedTuple):
     """The kernels of a learner, for blocks, and what they are called with: a row is a block of length one."""
 
-    run: Callable[..., Any]  # run(state, rows, Y, weight, constants, out)
+    run: Callable[..., Any]  # run(state, rows, Y, weight, constants, out); may return the number of rows learned
     forecast: Callable[..., Any]  # forecast(state, rows, constants, out)
     state: Any  # a tuple of arrays, or the address of a `Table`: a large state takes longer to pass than a short row
     constants: Any  # a NamedTuple of numbers and arrays
@@ -74,7 +78,8 @@ class Workspace(NamedTuple):
     out: Array
     indptr: NDArray[np.int64]  # of a dense row in compressed form
     indices: NDArray[np.uint32]
-    width: int
+    width: int  # the number of columns
+    dense: int  # the same, -1 if dense rows are too wide for this
     largest_square: float  # |x|^2
     largest_entry: float
     run: int  # the addresses of the kernels
@@ -89,15 +94,6 @@ class Listed(NamedTuple):
     work: Workspace
 
 
-class Calls(NamedTuple):
-    """The compiled calls; the last two are for rows in compressed form."""
-
-    learn: Callable[..., bool]  # learn(address, x, target)
-    forecast: Callable[..., bool]  # forecast(address, x, out, as_probabilities)
-    learn_entries: Callable[..., bool] | None  # with (indptr, indices, data) for x
-    forecast_entries: Callable[..., bool] | None
-
-
 class RowCall:
     """The compiled calls of a learner for its present state, constants and labels; `calls` is None if it has none."""
 
@@ -108,13 +104,16 @@ class RowCall:
         self.state, self.constants = attributes["state_"], attributes["_constants"]
         self.labels = attributes.get("_labels")
         self.calls: Calls | None = None
+        self.shape: tuple[int, ...] = ()
+        self.order: NDArray[np.intp] | None = None
         kernels: RowKernels | None = None if numba_config.DISABLE_JIT else learner._row_kernels()
         if kernels is None or not can_be_listed((kernels.state, kernels.constants)):
             return
         out: Array = learner._new_forecasts(1)
         width = kernels.width or learner.n_features_in_
         self.kernels, self.shape, self.codes, self.order = kernels, out.shape, kernels.codes, kernels.order
-        indptr, indices = grid_of_one(width if kernels.entries and width <= WIDEST_DENSE else 0)
+        too_wide = kernels.entries and width > WIDEST_DENSE
+        indptr, indices = grid_of_one(width if kernels.entries and not too_wide else 0)
         work = Workspace(
             Y=np.zeros(out.shape),
             weight=np.ones(1),
@@ -122,6 +121,7 @@ class RowCall:
             indptr=indptr,
             indices=indices,
             width=width,
+            dense=-1 if too_wide else width,
             largest_square=kernels.largest * kernels.largest,
             largest_entry=kernels.largest_entry,
             run=0,
@@ -129,25 +129,66 @@ class RowCall:
         )
         listed = Listed(kernels.state, kernels.constants, work)
         kind = type_of(listed)
-        ready = ready_calls(kernels.run, kernels.forecast, kernels.entries, kind)
-        work = work._replace(run=ready.run, forecast=ready.forecast)
-        self.held, self.calls = Table(listed._replace(work=work), kind), ready.calls
+        self.calls = ready_calls(kernels.run, kernels.forecast, kernels.entries, kind)
+        work = work._replace(run=self.calls.learning.address, forecast=self.calls.saying.address)
+        self.held = Table(listed._replace(work=work), kind)
         self.address = self.held.address
 
-    def is_of(self, attributes: dict[str, Any]) -> bool:
-        """Whether the learner with these attributes still has the same state, constants and labels."""
-        return (
-            self.state is attributes.get("state_")
-            and self.constants is attributes.get("_constants")
-            and self.labels is attributes.get("_labels")
-        )
+    def learn(self, row: Any, y: Any) -> bool:
+        """Learn a row; False, without any change, if that is not possible: a row or a label may be unusual."""
+        calls = self.calls
+        if calls is None:
+            return False
+        try:
+            target = self.target(y) if self.codes is None else self.codes[y]
+        except (KeyError, TypeError):  # an unknown label, or label probabilities
+            return False
+        if target is None:
+            return False
+        if type(row) is ndarray:
+            return calls.learn(self.address, row, target)
+        return calls.learn_entries is not None and calls.learn_entries(self.address, *row, target)
 
-    def target(self, y: Any) -> Any:
-        """The class code, or the number, of a usual label; None for others. May raise KeyError or TypeError."""
-        if self.codes is not None:
-            return self.codes[y]
+    def target(self, y: Any) -> float | None:
+        """The number of a usual target of a regressor; None for others."""
         largest = self.kernels.largest_target
         return float(y) if isinstance(y, float | int) and -largest < y < largest else None
+
+    def scores(self, row: Any) -> Array | None:
+        """The forecast of a row, as a block of length one; None if that is not possible."""
+        out = np.empty(self.shape)
+        if self._forecast(row, out, False) < 0:
+            return None
+        return out if self.order is None else out.take(self.order, axis=1)
+
+    def probabilities(self, row: Any) -> Array | None:
+        """The same as probabilities, without the axis of the block."""
+        out, order = np.empty(self.shape), self.order
+        if self._forecast(row, out, order is None) < 0:
+            return None
+        if order is not None:
+            out = out.take(order, axis=1)
+            to_probabilities(out)
+        found: Array = out[0]
+        return found
+
+    def winner(self, row: Any) -> int | None:
+        """The index of the first class with the largest score."""
+        if self.order is not None:
+            out = self.scores(row)
+            return None if out is None else int(out.argmax())
+        found = self._forecast(row, np.empty(self.shape), False)
+        return None if found < 0 else found
+
+    def _forecast(self, row: Any, out: Array, as_probabilities: bool) -> int:
+        """Forecast a row; returns what `winner` does if slots and classes are in the same order, -1 if not possible."""
+        calls = self.calls
+        if calls is None:
+            return -1
+        if type(row) is ndarray:
+            return calls.forecast(self.address, row, out, as_probabilities)
+        found = calls.forecast_entries
+        return -1 if found is None else found(self.address, *row, out, as_probabilities)
 
 
 def entries_of(x: Any, width: int) -> tuple[Any, Any, Any] | None:
@@ -156,7 +197,8 @@ def entries_of(x: Any, width: int) -> tuple[Any, Any, Any] | None:
         return None
     indptr, indices, data = x.indptr, x.indices, x.data
     plain = data.dtype is FLOAT and indices.dtype is INDEX and indptr.dtype is INDEX
-    return (indptr, indices, data) if plain and data.flags.carray and indices.flags.carray else None
+    aligned = data.flags.carray and indices.flags.carray and indptr.flags.carray
+    return (indptr, indices, data) if plain and aligned else None
 
 
 # ---------------------------------------------------------------------- the table
@@ -219,8 +261,12 @@ def reader(kind: Any) -> Any:
             number = context.get_value_type(types.intp)
             table, place = builder.inttoptr(given[0], number.as_pointer()), count()
 
+            nothing = builder.module.add_metadata([])
+
             def read() -> Any:
-                return builder.load(element(builder, table, next(place)))
+                found = builder.load(element(builder, table, next(place)))
+                found.set_metadata("invariant.load", nothing)  # so it is read where it is used, or not at all
+                return found
 
             def build(kind: Any) -> Any:
                 if isinstance(kind, TUPLE):
@@ -351,6 +397,50 @@ def fits(x: Array, largest_square: float, largest_entry: float) -> bool:
     return square <= largest_square
 
 
+def _as_row(context: Any, x: Any) -> Any:
+    kind = types.Array(x.dtype, 2, "C")
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        there = context.make_array(x)(context, builder, given[0])
+        size, number = builder.extract_value(there.shape, 0), context.get_constant
+        itemsize = number(types.intp, x.dtype.bitwidth // 8)
+        strides, shape = [builder.mul(size, itemsize), itemsize], [number(types.intp, 1), size]
+        found = context.make_array(kind)(context, builder)
+        fill(found, data=there.data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
+        return found._getvalue()
+
+    return kind(x), generate
+
+
+# An array (d,) whose numbers lie side by side as a block of one row; the array must exist as long as the block.
+as_row: Any = intrinsic(_as_row)
+
+
+@inlined_kernel
+def one_row(x: Array, work: Any) -> tuple[Array, Array, bool]:
+    """x as a block of one row, and whether it can be played; before them what owns the numbers, if x does not.
+
+    A row whose numbers are apart is copied here, and not in Python, where that takes five times as long.
+    """
+    apart = x.strides[0] != x.itemsize
+    own = x.copy() if apart else work.weight
+    row = as_row(own) if apart else as_row(x)
+    usual = x.size == work.dense and x.ctypes.data % x.itemsize == 0
+    return own, row, usual and fits(row[0], work.largest_square, work.largest_entry)
+
+
+@inlined_kernel
+def as_it_is(row: Array, work: Any) -> Array:
+    """A row in the form of kernels that take arrays."""
+    return row
+
+
+@inlined_kernel
+def compressed(row: Array, work: Any) -> Entries:
+    """A row in the form of kernels that take entries."""
+    return Entries(work.indptr, work.indices, row[0])
+
+
 @kernel
 def set_target(Y: Array, target: float) -> None:
     """The target of a row: a number, or the class with probability 1."""
@@ -364,9 +454,24 @@ def set_target(Y: Array, target: float) -> None:
 
 
 @kernel
-def are_in_order(indptr: NDArray[np.int32], indices: NDArray[np.int32], data: Array, width: int) -> bool:
-    """Whether these are the entries of one row: columns that exist, in order, each once."""
-    n = data.size
+def winner_of(scores: Array, as_probabilities: bool) -> int:
+    """The first class with the largest score; the scores of the row become probabilities if asked."""
+    found = leader(scores[0])
+    if as_probabilities:
+        to_probabilities(scores)
+    return found
+
+
+@inlined_kernel
+def can_be_learned(indptr: NDArray[np.int32], indices: NDArray[np.int32], data: Array, work: Any) -> bool:
+    """Whether these are the entries of one usual row: columns that exist, in order, each once."""
+    in_order = are_in_order(indptr, indices, data.size, work.width)
+    return in_order and fits(data, work.largest_square, work.largest_entry)
+
+
+@kernel
+def are_in_order(indptr: NDArray[np.int32], indices: NDArray[np.int32], n: int, width: int) -> bool:
+    """Whether a row in compressed form has n entries, in columns that exist, in order, each once."""
     if indptr.size != 2 or indptr[0] != 0 or indptr[1] != n or indices.size != n:
         return False
     last = -1
@@ -382,89 +487,114 @@ def name_of(*parts: Any) -> str:
     return hashlib.sha256(str(parts).encode()).hexdigest()[:16]
 
 
-class Ready(NamedTuple):
-    """The calls for learners of one kind, and the addresses of their kernels."""
-
-    calls: Calls
-    run: int
-    forecast: int
-
-
 @cache  # per type: a new learner should not have to look anything up in Numba
-def ready_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> Ready:
+def ready_calls(run: Any, forecast: Any, takes_entries: bool, kind: Any) -> Calls:
     """The calls for these kernels and a table of this Numba type, `Listed`."""
     state, constants, work = kind.types
     of = dict(zip(Workspace._fields, work.types, strict=True))
     row = type_of(Entries(*grid_of_one(1), np.ones(1))) if takes_entries else type_of(np.ones((1, 1)))
     learning = MachineCode(run, (state, row, of["Y"], of["weight"], constants, of["out"]))
     saying = MachineCode(forecast, (state, row, constants, of["out"]))
-    calls = compiled_calls(learning, saying, takes_entries, kind)
-    return Ready(calls, learning.address, saying.address)
+    return Calls(learning, saying, takes_entries, kind)
 
 
-def compiled_calls(learning: MachineCode, saying: MachineCode, takes_entries: bool, kind: Any) -> Calls:
-    """The calls for kernels with arguments of the same Numba types as these, and a table of this one."""
-    opened, run, forecast = reader(kind), caller(learning.kinds, learning.returns), caller(saying.kinds)
-    name = name_of(learning.kinds, saying.kinds, kind)
+class Calls:
+    """The compiled calls, each compiled on first use.
 
-    def learn(address: int, x: Array, target: float) -> bool:
-        state, constants, work = opened(address)
-        if x.size != work.width or not fits(x, work.largest_square, work.largest_entry):
-            return False
-        set_target(work.Y, target)
-        run(work.run, (state, x.reshape(1, x.size), work.Y, work.weight, constants, work.out))
-        return True
+    They do not look at the types of their arguments, which takes Numba as long as the rest of a call. The caller does:
+    x is an array (d,) of float64 in any layout, or the three arrays that `entries_of` returns.
+    """
 
-    def say(address: int, x: Array, out: Array, as_probabilities: bool) -> bool:
-        state, constants, work = opened(address)
-        if x.size != work.width or not fits(x, work.largest_square, work.largest_entry):
-            return False
-        forecast(work.forecast, (state, x.reshape(1, x.size), constants, out))
-        if as_probabilities:
-            to_probabilities(out.reshape(1, out.size))
-        return True
+    def __init__(self, learning: MachineCode, saying: MachineCode, takes_entries: bool, kind: Any) -> None:
+        self.learning, self.saying, self.takes_entries = learning, saying, takes_entries
+        self.opened, self.name = reader(kind), name_of(learning.kinds, saying.kinds, kind)
+        self.run, self.foresee = caller(learning.kinds, learning.returns), caller(saying.kinds)
+        self.form: Any = compressed if takes_entries else as_it_is
 
-    def learn_full(address: int, x: Array, target: float) -> bool:
-        state, constants, work = opened(address)
-        if x.size != work.width or x.size > work.indices.size or not fits(x, work.largest_square, work.largest_entry):
-            return False
-        set_target(work.Y, target)
-        row = Entries(work.indptr, work.indices, x)
-        run(work.run, (state, row, work.Y, work.weight, constants, work.out))
-        return True
+    def _compiled(self, call: Callable[..., Any], *kinds: Any) -> Callable[..., Any]:
+        compiled: Any = named_kernel(call, self.name)
+        signature = (types.intp, *kinds)
+        compiled.compile(signature)
+        found: Callable[..., Any] = compiled.overloads[signature].entry_point
+        return found
 
-    def say_full(address: int, x: Array, out: Array, as_probabilities: bool) -> bool:
-        state, constants, work = opened(address)
-        if x.size != work.width or x.size > work.indices.size or not fits(x, work.largest_square, work.largest_entry):
-            return False
-        forecast(work.forecast, (state, Entries(work.indptr, work.indices, x), constants, out))
-        if as_probabilities:
-            to_probabilities(out.reshape(1, out.size))
-        return True
+    @cached_property
+    def learn(self) -> Callable[..., bool]:
+        """Learn a row: learn(address, x, target). False, without any change, for rows that are not usual."""
+        opened, run, form = self.opened, self.run, self.form
 
-    def learn_entries(address: int, indptr: Any, indices: Any, data: Array, target: float) -> bool:
-        state, constants, work = opened(address)
-        if not are_in_order(indptr, indices, data, work.width) or not fits(
-            data, work.largest_square, work.largest_entry
-        ):
-            return False
-        set_target(work.Y, target)
-        row = Entries(indptr.astype(np.int64), indices.view(np.uint32), data)
-        run(work.run, (state, row, work.Y, work.weight, constants, work.out))
-        return True
+        def learn(address: int, x: Array, target: float) -> bool:
+            state, constants, work = opened(address)
+            own, row, can_be_played = one_row(x, work)
+            if can_be_played:
+                set_target(work.Y, target)
+                run(work.run, (state, form(row, work), work.Y, work.weight, constants, work.out))
+            keep(own)
+            return can_be_played
 
-    def say_entries(address: int, indptr: Any, indices: Any, data: Array, out: Array, as_probabilities: bool) -> bool:
-        state, constants, work = opened(address)
-        if not are_in_order(indptr, indices, data, work.width) or not fits(
-            data, work.largest_square, work.largest_entry
-        ):
-            return False
-        row = Entries(indptr.astype(np.int64), indices.view(np.uint32), data)
-        forecast(work.forecast, (state, row, constants, out))
-        if as_probabilities:
-            to_probabilities(out.reshape(1, out.size))
-        return True
+        def learn_if_there_is_room(address: int, x: Array, target: float) -> bool:
+            state, constants, work = opened(address)
+            own, row, is_learned = one_row(x, work)
+            if is_learned:
+                set_target(work.Y, target)
+                is_learned = run(work.run, (state, form(row, work), work.Y, work.weight, constants, work.out)) > 0
+            keep(own)
+            return is_learned
 
-    if not takes_entries:
-        return Calls(named_kernel(learn, name), named_kernel(say, name), None, None)
-    return Calls(*(named_kernel(call, name) for call in (learn_full, say_full, learn_entries, say_entries)))
+        counts = isinstance(self.learning.returns, types.Integer)  # the rows that were learned: none without room
+        return self._compiled(learn_if_there_is_room if counts else learn, ROW, types.float64)
+
+    @cached_property
+    def forecast(self) -> Callable[..., int]:
+        """Forecast a row, and return the first class with the largest score; -1 for rows that are not usual.
+
+        The call is forecast(address, x, out, as_probabilities).
+        """
+        opened, foresee, form = self.opened, self.foresee, self.form
+
+        def say(address: int, x: Array, out: Array, as_probabilities: bool) -> int:
+            state, constants, work = opened(address)
+            own, row, can_be_played = one_row(x, work)
+            found = -1
+            if can_be_played:
+                foresee(work.forecast, (state, form(row, work), constants, out))
+                found = winner_of(out.reshape(1, out.size), as_probabilities)
+            keep(own)
+            return found
+
+        return self._compiled(say, ROW, self.saying.kinds[-1], types.boolean)
+
+    @cached_property
+    def learn_entries(self) -> Callable[..., bool] | None:
+        """The same as `learn` for a row in compressed form, with (indptr, indices, data) for x."""
+        opened, run = self.opened, self.run
+
+        def learn_entries(address: int, indptr: Any, indices: Any, data: Array, target: float) -> bool:
+            state, constants, work = opened(address)
+            if not can_be_learned(indptr, indices, data, work):
+                return False
+            set_target(work.Y, target)
+            row = Entries(indptr.astype(np.int64), indices.view(np.uint32), data)
+            run(work.run, (state, row, work.Y, work.weight, constants, work.out))
+            return True
+
+        return self._compiled(learn_entries, *COMPRESSED_ROW, types.float64) if self.takes_entries else None
+
+    @cached_property
+    def forecast_entries(self) -> Callable[..., int] | None:
+        """The same as `forecast` for a row in compressed form."""
+        opened, foresee = self.opened, self.foresee
+
+        def say_entries(
+            address: int, indptr: Any, indices: Any, data: Array, out: Array, as_probabilities: bool
+        ) -> int:
+            state, constants, work = opened(address)
+            if not can_be_learned(indptr, indices, data, work):
+                return -1
+            row = Entries(indptr.astype(np.int64), indices.view(np.uint32), data)
+            foresee(work.forecast, (state, row, constants, out))
+            return winner_of(out.reshape(1, out.size), as_probabilities)
+
+        if not self.takes_entries:
+            return None
+        return self._compiled(say_entries, *COMPRESSED_ROW, self.saying.kinds[-1], types.boolean)

@@ -7,22 +7,34 @@ linking and nothing else, also in the disk cache. This takes 40 % off the time o
 
 A linked kernel is optimised where it stands if it calls no other or may regroup sums, so that they are regrouped alike
 wherever it is linked. Others are optimised once, as a part of the kernel that Python calls.
+
+A shared kernel is not linked: it is compiled as if Python called it, and other kernels call its machine code, by a name
+that LLVM is told the address of. This is for long kernels that many others call, where a call costs nothing measurable.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+import hashlib
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from llvmlite import binding
-from numba.core import dispatcher
+from numba.core import dispatcher, sigutils
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult, Flags, compile_extra, compile_result
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+
+from regretless.core.kernels import compiling
 
 # Numba has no types.
 parse_bitcode: Any = binding.parse_bitcode
 parse_assembly: Any = binding.parse_assembly
+add_symbol: Any = binding.add_symbol
+as_signature: Any = sigutils.normalize_signature
+compiler_lock: Any = global_compiler_lock
 compiled_by: Any = compile_extra
 result_of: Any = compile_result
 flags_for: Any = Flags
@@ -58,7 +70,15 @@ class _Name:
     """What Numba knows a compiled function by, in place of a function that Python could call."""
 
 
-class _KernelCompiler(FunctionCompiler):
+class _ShownCompiler(FunctionCompiler):
+    """Tells the user at the terminal that functions are compiled."""
+
+    def compile(self, args: Any, return_type: Any) -> Any:
+        with compiling.line.while_compiling():
+            return super().compile(args, return_type)
+
+
+class _KernelCompiler(_ShownCompiler):
     """Compiles for Python, without a wrapper for C."""
 
     def _customize_flags(self, flags: Any) -> Any:
@@ -66,7 +86,7 @@ class _KernelCompiler(FunctionCompiler):
         return flags
 
 
-class _LinkableCompiler(FunctionCompiler):
+class _LinkableCompiler(_ShownCompiler):
     """Compiles for linking only."""
 
     def _compile_core(self, args: Any, return_type: Any) -> Any:
@@ -93,6 +113,34 @@ class _LinkableCompiler(FunctionCompiler):
         return named
 
 
+class Callee(NamedTuple):
+    """Which kernel's machine code is called: its module, its name there, and the Numba types of the arguments."""
+
+    module: str
+    name: str
+    kinds: Any
+
+    def symbol(self) -> str:
+        """The same in every process: machine code in the disk cache calls it by this name."""
+        digest = hashlib.sha256(str(self.kinds).encode()).hexdigest()[:16]
+        return f"shared.{self.module}.{self.name}.{digest}"
+
+    def load(self) -> None:
+        """Have the machine code ready."""
+        import_module(self.module)
+        _shared[self.module, self.name].linked.compile(self.kinds)
+
+
+_shared: dict[tuple[str, str], Kernel] = {}
+_callees: dict[str, Callee] = {}  # by symbol, those ready
+
+
+def callees_of(library: Any) -> list[Callee]:
+    """The shared kernels that some code calls."""
+    names = [each.name for each in library._final_module.functions if each.is_declaration]
+    return [_callees[name] for name in names if name in _callees]
+
+
 class Linked(Dispatcher):
     """The form of a kernel that other kernels call."""
 
@@ -105,6 +153,30 @@ class Linked(Dispatcher):
         self.overloads[tuple(cres.signature.args)] = cres
 
 
+class Shared(Dispatcher):
+    """The form of a shared kernel that other kernels call: its machine code, by name."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__(kernel.py_func, kernel.locals, kernel.targetoptions)
+        self.kernel = kernel
+
+    def compile(self, sig: Any) -> Any:
+        """Have the kernel compiled for Python, and tell LLVM its address."""
+        with compiler_lock:
+            kinds = tuple(as_signature(sig)[0])
+            if kinds not in self.overloads:
+                self.kernel.compile(kinds)
+                found = self.kernel.overloads[kinds]
+                callee = Callee(self.py_func.__module__, self.py_func.__qualname__, kinds)
+                symbol, description = callee.symbol(), copy.copy(found.fndesc)
+                add_symbol(symbol, found.library.get_pointer_to_function(description.llvm_func_name))
+                _callees[symbol], description.mangled_name = callee, symbol
+                named = found._replace(entry_point=_Name(), fndesc=description)
+                self.targetctx.insert_user_function(named.entry_point, description)
+                self.overloads[kinds] = named
+            return self.overloads[kinds].entry_point
+
+
 class Kernel(Dispatcher):
     """A function that Python calls, and in another form (`linked`) other kernels."""
 
@@ -115,6 +187,11 @@ class Kernel(Dispatcher):
         super().__init__(py_func, locals, targetoptions, pipeline_class)
         self._compiler = _KernelCompiler(py_func, self.targetdescr, targetoptions, locals, pipeline_class)
         self.linked = Linked(py_func, locals, targetoptions, pipeline_class)
+
+    def share(self) -> None:
+        """Let other kernels call this one's machine code."""
+        self.linked = Shared(self)
+        _shared[self.py_func.__module__, self.py_func.__qualname__] = self
 
     @property
     def _numba_type_(self) -> Any:
@@ -139,7 +216,14 @@ class KernelCacheImpl(CompileResultCacheImpl):
         (name, kind, (machine_code, _)), *rest = cres._reduce()
         defined = [each.name for each in cres.library._final_module.functions if not each.is_declaration]
         functions = parse_assembly("".join(f'define void @"{each}"() {{ ret void }}\n' for each in defined))
-        return (name, kind, (machine_code, functions.as_bitcode())), *rest
+        return callees_of(cres.library), ((name, kind, (machine_code, functions.as_bitcode())), *rest)
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """What was written, as a compiled function."""
+        callees, rest = payload
+        for each in callees:
+            each.load()
+        return super().rebuild(target_context, rest)  # type: ignore[no-untyped-call]
 
 
 class LinkableCacheImpl(CompileResultCacheImpl):
@@ -150,12 +234,13 @@ class LinkableCacheImpl(CompileResultCacheImpl):
         library = cres.library.serialize_using_bitcode()
         cres.fndesc.typemap = cres.fndesc.calltypes = None  # of no use any more, and not always picklable
         environments = cres._find_referenced_environments()  # where its code, and what is linked into it, has constants
-        return library, cres.fndesc, cres.environment, cres.signature, cres.reload_init, environments
+        code = library, callees_of(cres.library)
+        return code, cres.fndesc, cres.environment, cres.signature, cres.reload_init, environments
 
     def rebuild(self, target_context: Any, payload: Any) -> CompileResult:
         """What was written, as a compiled function."""
-        (name, _, bitcode), fndesc, environment, signature, reload_init, environments = payload
-        for load in reload_init:
+        ((name, _, bitcode), callees), fndesc, environment, signature, reload_init, environments = payload
+        for load in (*reload_init, *(each.load for each in callees)):
             load()
         return result_of(
             target_context=target_context,

@@ -1,4 +1,4 @@
-"""borrowed: an array, or a tuple of them, as its owner lends it, without a count of its references.
+"""borrowed: an array, or a tuple with arrays, as its owner lends it, without a count of its references.
 
 Compiled code counts the references to every array, by an instruction that takes as long as ten multiplications. Where
 a loop over rows passes a dozen small arrays to kernels, or takes slices of them, counting takes longer than the
@@ -11,26 +11,22 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
+from numba import config, types
+from numba.extending import intrinsic
 
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
 
+numba_config: Any = config  # has no types
 TUPLE: Any = types.BaseTuple
+ARRAY: Any = types.Array
 
 
-def borrowed(lent: Any) -> Any:
-    """The same array, or the same tuple of arrays. In plain Python, nothing changes."""
+def _plainly(lent: Any) -> Any:
+    """In plain Python, nothing changes."""
     return lent
 
 
-@kernel
-def keep(owner: Any) -> None:
-    """Do nothing: compiled code frees an array, or a tuple of them, after its last use."""
-
-
-@intrinsic
-def _borrowed(context: Any, lent: Any) -> Any:
+def _compiled(context: Any, lent: Any) -> Any:
     """Compiled: without the address of the count."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -38,6 +34,8 @@ def _borrowed(context: Any, lent: Any) -> Any:
             if isinstance(kind, TUPLE):
                 parts = [lend(part, builder.extract_value(value, i)) for i, part in enumerate(kind)]
                 return context.make_tuple(builder, kind, parts)
+            if not isinstance(kind, ARRAY):
+                return value
             found = context.make_array(kind)(context, builder, value)
             found.meminfo = ir.Constant(found.meminfo.type, None)
             found.parent = ir.Constant(found.parent.type, None)
@@ -48,9 +46,11 @@ def _borrowed(context: Any, lent: Any) -> Any:
     return lent(lent), generate
 
 
-@overload(borrowed, inline="always")
-def _compiled(lent: Any) -> Any:
-    def lend(lent: Any) -> Any:
-        return _borrowed(lent)  # type: ignore[call-arg]  # the context is for the compiler
+# Not an overload with inline="always": after such an inlining Numba removes writes to arrays that are not read again,
+# unless it can see that they are arguments, and it does not see through tuples.
+borrowed: Any = _plainly if numba_config.DISABLE_JIT else intrinsic(_compiled)
 
-    return lend
+
+@kernel
+def keep(owner: Any) -> None:
+    """Do nothing: compiled code frees an array, or a tuple of them, after its last use."""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regretless.core.errors import BadRow, NoCertificate
-from regretless.core.inputs import as_floats, column
-from regretless.core.jit import summing_kernel
+from regretless.core.kernels.jit import summing_kernel
+from regretless.core.rows.inputs import as_floats, column
 from regretless.core.types import Array
 
 Number = TypeVar("Number", bound=np.generic)

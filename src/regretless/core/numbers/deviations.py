@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
 
 SMALL = 2.0**-450
 UP = 2.0**600

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regretless.core.errors import NoBound
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
 from regretless.core.types import Array
 
 # Rows learned, rows with weight other than 1, total loss, excess, largest |x|, largest max(1, weight) |x|^2.

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from regretless.core.errors import BadRow
-from regretless.core.inputs import UNLEARNED, as_floats, is_missing
-from regretless.core.jit import kernel
+from regretless.core.kernels.jit import kernel
+from regretless.core.rows.inputs import UNLEARNED, as_floats, is_missing
+from regretless.core.rows.validate import label_distributions, writable
 from regretless.core.scikit_learn import check_classification_targets, column_or_1d
 from regretless.core.types import Array
-from regretless.core.validate import label_distributions, writable
 
 WITHOUT_ORDER = (TypeError, ValueError, OverflowError)  # labels of mixed types keep their order of appearance
 WHOLE = 2**53  # floats represent all smaller integers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from regretless.core.jit import kernel, summing_kernel
+from regretless.core.kernels.jit import kernel, summing_kernel
 from regretless.core.types import Array
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 
 from regretless.core.types import FLOAT, Array
 
+numba_config: Any = config  # has no types
 CACHE_LINE = 64  # bytes
 FOR_WRITING, KEEP, DATA = 1, 3, 1  # the arguments of LLVM's instruction
 
@@ -28,12 +29,11 @@ def from_a_line(*shape: int) -> Array:
     return room[start : start + math.prod(shape)].reshape(shape)
 
 
-def prefetch(array: Any, line: int) -> None:
-    """Fetch array[line], for reading and writing; the array is C-ordered. In plain Python, do nothing."""
+def _plainly(array: Any, line: int) -> None:
+    """In plain Python, do nothing."""
 
 
-@intrinsic
-def _prefetch(context: Any, array: Any, line: Any) -> Any:
+def _compiled(context: Any, array: Any, line: Any) -> Any:
     """Compiled: one instruction per cache line, and one for the last byte."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -56,9 +56,5 @@ def _prefetch(context: Any, array: Any, line: Any) -> Any:
     return types.void(array, types.intp), generate
 
 
-@overload(prefetch, inline="always")
-def _compiled(array: Any, line: Any) -> Any:
-    def fetch(array: Any, line: Any) -> None:
-        _prefetch(array, line)  # type: ignore[call-arg]  # the context is for the compiler
-
-    return fetch
+# prefetch(array, line): fetch array[line], for reading and writing; the array is C-ordered.
+prefetch: Any = _plainly if numba_config.DISABLE_JIT else intrinsic(_compiled)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from regretless.core.errors import BadRow
-from regretless.core.jit import kernel, summing_kernel
+from regretless.core.kernels.jit import kernel, summing_kernel
+from regretless.core.rows.validate import rows as check_dense_rows
+from regretless.core.rows.validate import writable
 from regretless.core.types import Array
-from regretless.core.validate import rows as check_dense_rows
-from regretless.core.validate import writable
 
 
 class Entries(NamedTuple):

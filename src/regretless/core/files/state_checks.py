@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from regretless.core.deviations import LARGEST_SUM
-from regretless.core.jit import kernel
-from regretless.core.tally import EXCESS, LOSS, ROWS, SCALE, TALLIES, UNEVEN, WIDEST
+from regretless.core.kernels.jit import kernel
+from regretless.core.numbers.deviations import LARGEST_SUM
+from regretless.core.numbers.tally import EXCESS, LOSS, ROWS, SCALE, TALLIES, UNEVEN, WIDEST
+from regretless.core.rows.validate import HEAVIEST
 from regretless.core.types import Array
-from regretless.core.validate import HEAVIEST
 
 LARGEST_COUNT = 2.0**53  # floats represent all smaller integers
 LARGEST_SCORE = 1e306  # bound on the score of a row: sums of several scores are still finite
@@ -81,7 +81,7 @@ def tally_fault(found: Array) -> int:
 
 
 def tally(found: Array, name: str = "tally") -> None:
-    """The sums of `regretless.core.tally.record`."""
+    """The sums of `regretless.core.numbers.tally.record`."""
     if fault := tally_fault(np.ascontiguousarray(found)):
         raise ValueError(f"{name}, {TALLY_FAULTS[fault]}")
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from regretless.core import state_checks
+from regretless.core.files import state_checks
 from regretless.core.scikit_learn import BaseEstimator
 from regretless.core.turns import TakesTurns
 
 if TYPE_CHECKING:
-    from regretless.core.labels import Labels
+    from regretless.core.rows.labels import Labels
     from regretless.core.setting import Setting
 
 
@@ -86,13 +86,13 @@ class Stored(TakesTurns, BaseEstimator, ABC):
 
     def save(self, path: str | Path) -> None:
         """Write hyper-parameters, classes and state to one file, without pickle. `regretless.load` reads it."""
-        from regretless.core.persist import save
+        from regretless.core.files.persist import save
 
         save(self, path)
 
     def to_bytes(self) -> bytes:
         """What `save` writes, as bytes, in a shorter form. `from_bytes` reads it."""
-        from regretless.core.persist import to_bytes
+        from regretless.core.files.persist import to_bytes
 
         return to_bytes(self)
 
@@ -106,7 +106,7 @@ class Stored(TakesTurns, BaseEstimator, ABC):
         >>> again.predict_one([1.0, 0.0])
         np.str_('yes')
         """
-        from regretless.core.persist import from_bytes
+        from regretless.core.files.persist import from_bytes
 
         learner = from_bytes(data)
         if not isinstance(learner, cls):

@@ -25,9 +25,9 @@ from numba.core.caching import FunctionCache, _CacheLocator
 from numba.core.compiler import Compiler
 from numba.extending import overload, register_jitable
 
-from regretless.core.compile_cache import cache_home, make_private, private_folder, why_distrusted
-from regretless.core.linked import Kernel as Compiled
-from regretless.core.linked import KernelCacheImpl, LinkableCacheImpl
+from regretless.core.kernels.compile_cache import cache_home, make_private, private_folder, why_distrusted
+from regretless.core.kernels.linked import Kernel as Compiled
+from regretless.core.kernels.linked import KernelCacheImpl, LinkableCacheImpl
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -42,7 +42,7 @@ WITHOUT_KERNELS = ("cli", "evaluate", "figures", "scale", "serve", "streams")
 @cache
 def source_stamp() -> str:
     """A digest of every source file with kernels, or that kernels can use."""
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         if path.relative_to(package).parts[0].removesuffix(".py") in WITHOUT_KERNELS:
@@ -177,6 +177,15 @@ def _compile(
 def kernel(function: Kernel) -> Kernel:
     """Compile ``function`` once per machine; later processes load it from disk."""
     return _compile(function, FUSED)
+
+
+def shared_kernel(function: Kernel) -> Kernel:
+    """A `kernel` whose machine code other kernels call, instead of having it compiled once more as a part of theirs."""
+    compiled: Any = _compile(function, FUSED)
+    if hasattr(compiled, "share"):
+        compiled.share()
+    found: Kernel = compiled
+    return found
 
 
 def named_kernel(function: Kernel, name: str) -> Kernel:

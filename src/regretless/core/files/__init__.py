@@ -1,0 +1,1 @@
+"""Files and model files: how they are written, read and checked."""

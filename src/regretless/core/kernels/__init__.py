@@ -1,0 +1,1 @@
+"""Compiled code: how kernels are compiled, cached and called."""

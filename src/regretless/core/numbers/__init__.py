@@ -1,0 +1,1 @@
+"""Sums, scores and functions of numbers that kernels share."""

@@ -1,0 +1,1 @@
+"""Rows and labels in: user input to arrays, and its checks."""
