@@ -67,7 +67,7 @@ def test_a_second_process_compiles_nothing_and_an_edit_anywhere_compiles_anew(co
     assert (hits, misses) == (1, 0), "other numbers need no other code"
     assert other != first
 
-    tally = copy_of_the_package / "regretless" / "core" / "tally.py"
+    tally = copy_of_the_package / "regretless" / "core" / "numbers" / "tally.py"
     before = tally.read_text()
     tally.write_text(before.replace("tally[LOSS] += loss", "tally[LOSS] += 0.5 * loss"))
     assert tally.read_text() != before

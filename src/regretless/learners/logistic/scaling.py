@@ -54,7 +54,10 @@ def rescale(moments: Array, X: Array, weight: Array, out: Array, ranged: Array) 
     d = X.shape[1]
     for t in range(X.shape[0]):
         learns = weight[t] != 0.0
-        if rescale_settled(moments, X[t], learns, out[t], ranged[t]) < d:
+        settled = rescale_settled(moments, X[t], out[t], ranged[t])
+        if learns:
+            learn_settled(moments, X[t])
+        if settled < d:
             for j in range(d):
                 if not is_settled(moments, j, X[t, j]):
                     rescale_one(moments, j, X[t, j], learns, out[t], ranged[t])
@@ -75,28 +78,41 @@ def is_settled(moments: Array, j: int, x: float) -> bool:
 
 
 @apart_kernel
-def rescale_settled(moments: Array, row: Array, learns: bool, out: Array, ranged: Array) -> int:
-    """`rescale_one` for all settled columns of a row; returns how many there are.
+def rescale_settled(moments: Array, row: Array, out: Array, ranged: Array) -> int:
+    """`rescale_one` for all settled columns of a row, which learns nothing; returns how many there are.
 
     Without branches, eight columns are one: a row of 20 takes 40 ns instead of 440. Other columns get any number.
     """
     found = 0
     for j in range(row.size):
         x, count, square = row[j], moments[COUNT, j], moments[SQUARE, j]
-        settled = is_settled(moments, j, x)
         away = x - moments[MEAN, j]
-        grown = min(square + away * away * (count / (count + 1.0)), LARGEST_SUM)
-        far = away * math.sqrt(count / max(grown, LEAST))
+        far = away * math.sqrt(count / max(grown_square(square, away, count), LEAST))
         out[j] = 0.0 if away == 0.0 else min(max(far, -FARTHEST), FARTHEST)
         low, high = moments[LOW, j], moments[HIGH, j]
-        of_range = min(max(away / (high - low), -1.0), 1.0) * 2.0
-        ranged[j] = of_range if (moments[MORE, j] == 0.0) & (low < high) else out[j]
-        learned = settled & learns
-        moments[COUNT, j] = count + 1.0 if learned else count
-        moments[MEAN, j] += away / (count + 1.0) if learned else 0.0
-        moments[SQUARE, j] = grown if learned else square
-        found += settled
+        two = (moments[MORE, j] == 0.0) & (low < high)
+        of_range = min(max(away / (high - low if two else 1.0), -1.0), 1.0) * 2.0
+        ranged[j] = of_range if two else out[j]
+        found += is_settled(moments, j, x)
     return found
+
+
+@merged_kernel
+def grown_square(square: float, away: float, count: float) -> float:
+    """The sum of squared deviations of `count` values and one that is `away` from their mean."""
+    return min(square + away * away * (count / (count + 1.0)), LARGEST_SUM)
+
+
+@apart_kernel
+def learn_settled(moments: Array, row: Array) -> None:
+    """Update the moments of all settled columns: no other numbers of them change."""
+    for j in range(row.size):
+        x, count, square = row[j], moments[COUNT, j], moments[SQUARE, j]
+        away = x - moments[MEAN, j]
+        settled = is_settled(moments, j, x)
+        moments[COUNT, j] = count + 1.0 if settled else count
+        moments[MEAN, j] += away / (count + 1.0) if settled else 0.0
+        moments[SQUARE, j] = grown_square(square, away, count) if settled else square
 
 
 @kernel
