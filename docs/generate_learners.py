@@ -1,4 +1,4 @@
-"""Generate docs/learners/ from the docstrings and docs/choosing.toml: `make docs`.
+"""Generate docs/learners/ from the docstrings: `make docs`.
 
 One page per learner: when to choose it, the algorithm, its guarantee, parameters, attributes, an example with the
 numbers it prints, and references. The table has the first line of each docstring, and the order of the learner's
@@ -11,7 +11,6 @@ import doctest
 import inspect
 import re
 import textwrap
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from regretless import bounds
 from regretless.evaluate.registry import public_predictors
 
 FOLDER = Path(__file__).with_name("learners")
-CHOOSING = tomllib.loads(Path(__file__).with_name("choosing.toml").read_text(encoding="utf-8"))
 NOTE = "<!-- Generated from the docstrings by docs/generate_learners.py (`make docs`). Do not edit. -->"
 FAMILIES = (
     "logistic",
@@ -190,13 +188,13 @@ def page(name: str) -> str:
     kind = public_predictors()[name]
     section = parts(inspect.getdoc(kind) or "")
     head, proved = section[""].split("**Guarantee.** ", 1)
-    summary, _, rest = head.partition("\n\n")
+    summary, choosing, *rest = head.split("\n\n")
     pieces = [
         f"# {name}",
         NOTE,
-        f"**Choose it when** {inline(CHOOSING[name], name)}",
+        inline(" ".join(choosing.split()), name),
         inline(" ".join(summary.split()), name) + " ([All learners](README.md))",
-        *([f"## Algorithm\n\n{prose(rest.strip(), name)}"] if rest.strip() else []),
+        *([f"## Algorithm\n\n{prose(algorithm, name)}"] if (algorithm := "\n\n".join(rest).strip()) else []),
         f"## Guarantee\n\n{prose(proved, name)}",
         f"## Parameters\n\n{parameters(kind, section['Parameters'], name)}",
     ]

@@ -32,7 +32,6 @@ TEXTS = [
     *Path("docs/guide").glob("*.md"),
     *Path("docs/site").glob("*.py"),
     Path("docs/site/index.md"),
-    Path("docs/choosing.toml"),
     Path("SECURITY.md"),
     *Path("examples").glob("*.*"),
     *Path("benchmarks").glob("*.py"),

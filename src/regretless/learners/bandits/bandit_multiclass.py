@@ -27,6 +27,9 @@ class BanditConstants(NamedTuple):
 class BanditMulticlass(BanditReduction):
     r"""Classification with bandit feedback: explore with probability gamma, and learn from correct explorations.
 
+    **Choose it when** only right or wrong is revealed, and you want a bound on the mistakes around any learner with log
+    loss.
+
     In each round, with probability :math:`\gamma` a label is drawn uniformly, and the base learner learns it if it is
     correct; otherwise a label is drawn from the base learner's probabilities, and nothing is learned (Algorithm 2 of
     [FOLKLORE]_). Feedback does not reveal whether a round explored.

@@ -27,6 +27,9 @@ class BanditronConstants(NamedTuple):
 class Banditron(BanditLearner):
     r"""Banditron: the multiclass Perceptron with bandit feedback.
 
+    **Choose it when** only right or wrong is revealed, rows are cheap to lose, and you need a baseline from the
+    literature.
+
     With weights W, one row per class, :math:`\hat y = \arg\max_k (Wx)_k` is played with probability :math:`1 - \gamma`
     and any label with probability :math:`\gamma`. If the label played, of probability P, was y, then
 

@@ -22,6 +22,9 @@ class GreedyConstants(NamedTuple):
 class EpsilonGreedy(BanditReduction):
     r"""Play the base learner's most probable label, with probability epsilon any label; learn from correct guesses.
 
+    **Choose it when** only right or wrong is revealed, and you want what often works best in practice around a learner
+    of your own.
+
     A correct guess reveals the label, whether it explored or not. If its probability was p, the base learner learns the
     row with weight 1/p: in expectation every row then counts once, however rarely its label is guessed.
 

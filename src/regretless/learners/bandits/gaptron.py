@@ -29,6 +29,9 @@ class GaptronConstants(NamedTuple):
 class Gaptron(BanditLearner):
     r"""Gradient descent on the log loss in bits that explores more when it is less sure.
 
+    **Choose it when** only right or wrong is revealed, rows are wide, and exploration should stop where the learner is
+    sure.
+
     With weights W, one row per class, :math:`\sigma = \mathrm{softmax}(Wx)` and :math:`\hat y` its largest entry, the
     gap is :math:`a = 1 - \sigma_{\hat y}` if that entry is at least 1/2, and a = 1 otherwise. With probability :math:`1
     - \max(a, \gamma)` the label played is :math:`\hat y`, otherwise a uniform one. Then

@@ -54,6 +54,9 @@ class Leader(NamedTuple):
 class SampleMinmaxPredictor(ClassifierMixin, BatchPredictor):
     r"""Logistic regression that hedges every forecast against each possible label (SMP).
 
+    **Choose it when** you have few rows, all at once, and want logistic regression that is less sure far from the data,
+    with a bound on its risk.
+
     For a new row x and every class y, the regularized weights are refitted with (x, y) added to the n fitted rows:
 
     .. math:: w_y = \arg\min_w \sum_{i \le n} \ell_i(w) + \ell(w; x, y) + \lambda|w|^2, \qquad

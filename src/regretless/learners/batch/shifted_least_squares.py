@@ -30,6 +30,9 @@ class Run(NamedTuple):
 class ShiftedLeastSquares(RegressorMixin, BatchPredictor):
     r"""Linear regression by the mean of all forecasters of an online run on shifted labels.
 
+    **Choose it when** you have independent rows, and want linear regression from one pass with a bound on its risk that
+    holds with high probability.
+
     The rows are met once, in order. Row t is forecast by the Vovk-Azoury-Warmuth forecaster, clipped to [-Y, Y], which
     then learns a label that is shifted away from the forecast:
 

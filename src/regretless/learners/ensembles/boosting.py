@@ -66,6 +66,9 @@ class BoostingState(NamedTuple):
 class OnlineBoosting(OnlineClassifier):
     r"""Online multiclass boosting: N weak learners, each with costs that reflect the errors of those before it.
 
+    **Choose it when** the share of errors counts and not the probabilities, with many classes and columns that act
+    together.
+
     Stage i receives the scores :math:`s^{i-1}` of the stages before (0 for the first). With p their softmax, its weak
     learner predicts a label under the costs
 

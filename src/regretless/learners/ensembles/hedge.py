@@ -38,6 +38,9 @@ def _forecasts_probabilities(hedge: Any) -> bool:
 class Hedge(Ensemble):
     r"""Hedge over any learners: almost as few mistakes as the best of N.
 
+    **Choose it when** you have several classifiers, some without probabilities, and want almost as few mistakes as the
+    best of them.
+
     Each expert votes for its most probable label. A label is drawn from the vote
 
     .. math:: p_k = \sum_{i\ \mathrm{says}\ k} w_i, \qquad w_i \propto e^{-\eta M_i}

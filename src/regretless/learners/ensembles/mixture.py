@@ -44,6 +44,9 @@ class MixtureConstants(NamedTuple):
 class Mixture(Ensemble):
     r"""A mixture of learners: the mean of their probabilities, weighted by their losses.
 
+    **Choose it when** you have several learners with probabilities, or several values of a parameter, and want almost
+    the log loss of the best. With `share`, also when the best one changes.
+
     .. math:: p = \sum_i w_i p_i, \qquad w_i \propto \pi_i \exp\bigl(-\sum_s \ell_{s,i}\bigr)
 
     with :math:`\ell_{s,i}` the log loss of member i on row s (the cross-entropy for a soft label; a row of weight

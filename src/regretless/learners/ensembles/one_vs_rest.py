@@ -33,6 +33,8 @@ class OneVsRestState(NamedTuple):
 class OneVsRest(OnlineClassifier):
     r"""One-vs-rest: K copies of a binary classifier, each of which separates one class from the rest.
 
+    **Choose it when** you have a binary learner and more than two classes.
+
     Member k forecasts the probability :math:`q_k` that the label is k, and the forecast is
 
     .. math:: p_k = q_k \Big/ \sum_j q_j.

@@ -19,6 +19,8 @@ from regretless.learners.ensembles import side_by_side
 class Stack(TakesTurns):
     """Several independent learners in one pass over the rows, on several threads.
 
+    **Choose it when** you want to run several independent learners over the same rows, on several threads.
+
     Use it to compare a grid of parameters, such as the radius. `Mixture` instead combines the members' forecasts while
     the stream runs.
 

@@ -39,6 +39,9 @@ ENTRIES = 4_000_000  # values of base functions in memory at a time
 class MirrorDescentAggregator(MirrorLearner):
     r"""A weighted vote of many base functions, learned by mirror descent with averaging.
 
+    **Choose it when** you have many base functions, such as stumps or models of your own, and want their best convex
+    combination, with a bound that grows only with the logarithm of their number.
+
     .. math:: \zeta_i = \zeta_{i-1} + u_i, \quad
               u_i = \varphi'(y_i\,\theta_{i-1} \cdot H(x_i))\, y_i H(x_i), \quad
               \theta_i = \arg\min_{\theta \in \Theta} \zeta_i \cdot \theta + \beta_i V(\theta), \quad

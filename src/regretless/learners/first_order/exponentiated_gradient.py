@@ -25,6 +25,8 @@ from regretless.theory.losses import EXPONENTIAL, LINEAR, SQUARED, Custom, Loss
 class ExponentiatedGradient(MirrorLearner):
     r"""Exponentiated gradient: multiplicative updates on the simplex, for many features of which few matter.
 
+    **Choose it when** few of very many features matter: its regret grows with the logarithm of their number.
+
     .. math:: \theta_j \propto \exp\Bigl(-\frac{1}{\beta_t} \sum_{s \le t} g_{s,j}\Bigr), \qquad
               \sum_j \theta_j = \lambda
 

@@ -66,6 +66,9 @@ class FTRLConstants(NamedTuple):
 class LinearizedFTRL(LinearLearner):
     r"""FTRL-Proximal: per-coordinate rates with L1 and L2 regularization, as used for click-through prediction.
 
+    **Choose it when** rows are sparse and wide, a row may take microseconds, and weights that do not matter should be
+    exactly 0. It has rates to tune; `OnlineLogisticRegression` runs several at once.
+
     .. math:: w_{t+1} = \arg\min_w \sum_{s \le t} g_s \cdot w
               + \sum_{s \le t} \sum_i \frac{\sigma_{s,i}}{2} (w_i - w_{s,i})^2 + \frac{\beta}{2\alpha}|w|^2
               + l_1 |w|_1 + \frac{l_2}{2}|w|^2, \qquad

@@ -30,6 +30,9 @@ from regretless.theory.losses import Custom
 class MirrorDescent(MirrorLearner):
     r"""Mirror descent, for any convex loss, set, mirror and schedule of steps.
 
+    **Choose it when** you study first-order learners: any convex loss, set, mirror map and schedule of steps, each with
+    its certificate.
+
     .. math:: \text{lazy:} \quad \zeta \leftarrow \zeta + \gamma_t g_t, \quad
               \theta_t = \arg\min_{\theta \in \Theta} \zeta \cdot \theta + \beta_t V(\theta)
     .. math:: \text{eager:} \quad

@@ -94,6 +94,9 @@ class OGDConstants(NamedTuple):
 class OGD(LinearLearner):
     r"""Projected online gradient descent: a step against the gradient, then back to the ball.
 
+    **Choose it when** you need the simplest learner with a guarantee, any convex loss, a loss of your own, or a
+    microsecond per row.
+
     .. math:: w \leftarrow \Pi_U\bigl(w - \eta_t g_t\bigr), \qquad \eta_t = \frac{\sqrt2\,U}{G\sqrt t}
 
     for any convex loss of a linear predictor: two classes, more (the Frobenius ball), or regression. The cost per row

@@ -50,6 +50,9 @@ class PerceptronConstants(NamedTuple):
 class Perceptron(LinearLearner):
     r"""The Perceptron: on a mistake the row is added to the weights of its class, otherwise nothing changes.
 
+    **Choose it when** classes are almost separable, you need labels and no probabilities, and there should be nothing
+    to tune.
+
     .. math:: \hat y = \mathrm{sign}(w \cdot x), \qquad w \leftarrow w + y x \ \text{ if } \ y\,w \cdot x \le 0
 
     With K > 2 classes each class has its own weights; on a mistake the row is added to those of the true class and

@@ -68,6 +68,9 @@ class StronglyConvexConstants(NamedTuple):
 class StronglyConvexOGD(LinearLearner):
     r"""Online gradient descent with steps :math:`1/(\sigma t)`: logarithmic regret for strongly convex losses.
 
+    **Choose it when** the loss has a regularizer, such as a support vector machine's: steps 1/(sigma t) then have
+    logarithmic regret.
+
     .. math:: w \leftarrow w - \frac{1}{\sigma t} \bigl(g_t + \lambda w\bigr), \qquad
               f_t(w) = \ell_t(w) + \tfrac{\lambda}{2}|w|^2
 

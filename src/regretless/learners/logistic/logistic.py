@@ -62,6 +62,9 @@ UNBEGUN = (
 class OnlineLogisticRegression(GrowingClassifier):
     r"""Logistic regression on a stream, for two or more classes, on raw features. There is nothing to tune.
 
+    **Choose it when** you want good probabilities of classes from a stream and nothing to tune: raw numbers, text,
+    dates, missing values, sparse rows, new classes. It is the one to try first.
+
     Many members run side by side on rows that are standardised online, and their probabilities are mixed with weights
     proportional to exp(-loss): implicit Newton steps of different certainty, AdaGrad at three rates, `AIOLI` (two
     classes) or `FOLKLORE` (more) at up to three radii, and the label frequencies. Others learn non-linear functions,

@@ -67,6 +67,9 @@ class WalkersState(NamedTuple):
 class AggregatingForecaster(RememberingClassifier):
     r"""Logistic regression by Vovk's aggregating algorithm: the mean of all softmaxes under their posterior.
 
+    **Choose it when** you have one or two weights, or study the best possible rate: it is the reference that others
+    approximate, and slow.
+
     The prior is uniform on a ball of weights, and the forecast is the mixture
 
     .. math:: p(y \mid x) = E_{w \sim \pi} \, \mathrm{softmax}(Wx)_y, \qquad

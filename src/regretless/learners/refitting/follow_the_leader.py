@@ -43,6 +43,8 @@ class LeaderConstants(NamedTuple):
 class FollowTheLeader(LinearLearner):
     r"""Follow the leader: play the weights of the set that were best so far, for linear losses.
 
+    **Choose it when** you want to show why regularization is needed. Not for forecasting.
+
     .. math:: w_{t+1} = \arg\min_{w \in W} \sum_{s \le t} y_s\, w \cdot x_s
 
     The loss of the forecast z = w.x is y z: the target is the slope. The first weights are those of the set nearest

@@ -57,6 +57,9 @@ class FTRLConstants(NamedTuple):
 class FTRL(RememberingClassifier, ScoringLearner):
     r"""Follow the regularized leader: forecast with the best regularized weights of all rows so far.
 
+    **Choose it when** few rows, and the best regularized weights of all rows so far are worth a refit per row; also for
+    losses of your own on any set.
+
     .. math:: w_t = \arg\min_{w \in W} F_{t-1}(w), \qquad F_t(w) = \sum_{s \le t} \ell_s(w) + \lambda |w|^2
 
     with the true losses, for two classes (w are the weights of the margin), more (one row per class) or regression. For

@@ -57,6 +57,9 @@ class KernelConstants(NamedTuple):
 class KernelAIOLI(KernelClassifier):
     r"""AIOLI with a kernel: binary online logistic regression against nonlinear functions.
 
+    **Choose it when** two classes, a few thousand rows, and a kernel describes them better than their columns. With
+    more rows, use its random features or `OnlineLogisticRegression(effort="high")`.
+
     The comparators are the functions f of norm at most B in the Hilbert space of the kernel, :math:`f(x) = f \cdot
     \varphi(x)` with :math:`\varphi(x) \cdot \varphi(y) = k(x, y)`. It is `AIOLI` on the rows :math:`\varphi(x)`, which
     are never formed: with K the kernel matrix of the rows so far, :math:`c_s` the curvatures of their quadratics and

@@ -67,6 +67,8 @@ class KernelConstants(NamedTuple):
 class KernelGAF(Sampled, KernelClassifier):
     r"""GAF with a kernel: multiclass online logistic regression against nonlinear functions.
 
+    **Choose it when** as `KernelAIOLI`, with more than two classes.
+
     The comparators are K functions of the Hilbert space of the kernel, of joint norm at most B. It is `GAF` on the rows
     :math:`\varphi(x)`, which are never formed (Section 6 of [GAF]_ asks for it). In the r = K - 1 coordinates of logits
     that matter, let row s have the quadratic with the matrix :math:`F_sF_s^T`, and G the Gram matrix of the vectors

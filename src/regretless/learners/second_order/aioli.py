@@ -59,6 +59,9 @@ class AIOLIConstants(NamedTuple):
 class AIOLI(SurrogateClassifier):
     r"""Binary online logistic regression, almost as good as the best weights in a ball.
 
+    **Choose it when** you have two classes, rows of bounded norm and at most a few hundred columns, and want the
+    smallest certificate against linear models. `OnlineLogisticRegression` forecasts better on raw data.
+
     The forecast at x is the margin :math:`u = \theta \cdot x` of the minimiser of the quadratics of past rows plus the
     losses of *both* labels of x,
 

@@ -21,6 +21,9 @@ from regretless.theory.domains import Competition, RowBall
 class FOLKLORE(SurrogateClassifier):
     r"""Multiclass online logistic regression, almost as good as the best weights with one bounded row per class.
 
+    **Choose it when** you have more than two classes and want a small certificate against linear models with bounded
+    weights per class. It costs more per row than `AIOLI`: the square of columns times classes.
+
     With :math:`m = \bar W x` the forecast of the minimiser of the quadratics of past rows, and
     :math:`Q = (I \otimes x)^T A^{-1} (I \otimes x)` its uncertainty at x, the forecast logits z solve
 

@@ -99,6 +99,9 @@ class Sampled(SurrogateClassifier):
 class GAF(Sampled):
     r"""Multiclass online logistic regression by aggregation: the softmax averaged over a Gaussian posterior.
 
+    **Choose it when** the comparators are matrices of bounded Frobenius norm, or you study aggregation. With three
+    classes or fewer its forecasts are exact; `FOLKLORE` is faster.
+
     The quadratics of past rows define a Gaussian over weights. The forecast is the mean of the softmax under it,
 
     .. math:: p = E\,\mathrm{softmax}(\omega), \quad \omega \sim N(m, Q/2), \quad

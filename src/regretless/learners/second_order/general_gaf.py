@@ -81,6 +81,9 @@ class GAFConstants(NamedTuple):
 class GeneralGAF(OnlineRegressor):
     r"""The Gaussian aggregating forecaster for any mixable loss of one or several scores Wx.
 
+    **Choose it when** you forecast numbers or vectors under a mixable loss, such as a smooth Huber loss against
+    outliers, and want a logarithmic regret bound.
+
     The losses of past rows are replaced by quadratics below them, so that :math:`e^{-\alpha \tilde L}` is a Gaussian
     over W. The forecast is the one that mixability promises for this Gaussian, equation (4) of [GAF]_:
 

@@ -67,6 +67,9 @@ class ONSConstants(NamedTuple):
 class ONS(OnlineClassifier):
     r"""Online Newton Step for the log loss with two or more classes: the proper learner that the others improve on.
 
+    **Choose it when** you need weights that are chosen before the row is seen (a proper learner) with logarithmic
+    regret, or a baseline from the literature. Its bound is exponential in the radius; `AIOLI`'s is not.
+
     .. math:: A \leftarrow A + g g^T, \qquad w \leftarrow \Pi_A(w - \tfrac1\gamma A^{-1} g),
 
     with g the gradient of the loss at w and :math:`\Pi_A` the projection onto the ball in the norm of A, computed

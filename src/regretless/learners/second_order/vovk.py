@@ -71,6 +71,9 @@ class VovkConstants(NamedTuple):
 class VovkAzouryWarmuth(PlaysOnDevice, OnlineRegressor):
     r"""Online least squares, almost as good as the best linear predictor in hindsight.
 
+    **Choose it when** you forecast numbers under the squared loss: it has nothing to tune but a small regularization,
+    and competes with every linear predictor.
+
     The forecast at x is that of the ridge solution that already includes x with label 0:
 
     .. math:: \hat y = \theta \cdot x, \quad

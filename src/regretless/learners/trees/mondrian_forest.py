@@ -54,6 +54,9 @@ class ForestConstants(NamedTuple):
 class MondrianForest(OnlineClassifier):
     r"""Aggregated Mondrian forest: random trees that grow with the rows, each the mixture of all its prunings.
 
+    **Choose it when** classes depend on sharp steps along columns, and you want probabilities from trees that grow with
+    the stream, with nothing to tune.
+
     Choose it for numeric columns whose effect on the label is not linear: interactions, thresholds, classes in several
     clusters. It needs neither scaling nor tuning. Choose `OnlineLogisticRegression` for wide, sparse or text columns,
     or where effects are close to linear. It classifies; regression is not implemented yet.

@@ -70,6 +70,9 @@ class _Room:
 class KeyedLearner(Stored):
     r"""One learner per key (user, device, shop), all of one kind, in one pass over the rows of all keys.
 
+    **Choose it when** every user, device or shop needs a model of its own: thousands to millions of learners of one
+    kind, each with its certificate, in one pass.
+
     The states of all learners are stacked in shared arrays. A block of rows is routed to them by compiled code, on
     several threads. A key is text or an integer, and its learner is created with its first row. For a key without rows
     `predict_proba` returns the forecast of a new learner.

@@ -45,6 +45,9 @@ def _offers(name: str) -> Callable[[OnlineToBatch], bool]:
 class OnlineToBatch(TakesTurns, BaseEstimator):
     r"""One fixed predictor from the n forecasters of an online run, as a scikit-learn estimator.
 
+    **Choose it when** rows are independent draws, and you want one fixed scikit-learn estimator from one pass, with a
+    bound on its risk.
+
     `fit` runs the learner once over the rows, in the given order. The forecaster of row t has learned the t - 1 rows
     before it. The n forecasters are combined into one:
 
