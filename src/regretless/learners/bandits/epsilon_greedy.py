@@ -61,8 +61,8 @@ class EpsilonGreedy(BanditReduction):
     >>> for x, label in zip(X, y):
     ...     action, probability = learner.act(x)
     ...     learner.feedback(x, action, action == label)
-    >>> print(f"{learner.mistakes_} mistakes in {learner.rounds_} rounds")
-    843 mistakes in 3000 rounds
+    >>> print(f"{learner.mistakes_ / learner.rounds_:.1f} mistakes per round")  # chance: 0.67
+    0.3 mistakes per round
 
     References
     ----------
