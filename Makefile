@@ -1,12 +1,15 @@
 PYTHON ?= python
 
-.PHONY: help test pages services lint types imports check bench docs site dist spelling fuzz mutation
+.PHONY: help test slow pages services lint types imports check bench docs site dist spelling fuzz mutation
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):  *## /\1\t/p' $(MAKEFILE_LIST)
 
-test:  ## all tests but those of pages and services
+test:  ## all tests but those that are slow, of pages or of services
 	$(PYTHON) -m pytest
+
+slow:  ## the tests that take long, and the fuzz tests
+	$(PYTHON) -m pytest -m slow
 
 pages:  ## the code of the documentation: its blocks, docstrings, examples and figures
 	$(PYTHON) -m pytest -m pages

@@ -108,11 +108,7 @@ def expected_failures(estimator: Any) -> dict[str, str]:
     return failures
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [pytest.param(each, marks=[pytest.mark.slow] * (i % 3 > 0)) for i, each in enumerate(ESTIMATORS)],
-    ids=repr,
-)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_estimator_checks(estimator: Any) -> None:
     """All of them, those that are expected to fail too: they fail."""
