@@ -120,8 +120,9 @@ def test_effects_of_sparse_rows() -> None:
     wide = sparse.csr_array(([1.0, 1.0], ([0, 1], [7, 100_000])), (2, 2**18))
     columns = {effect.feature for effect in OnlineLogisticRegression().fit(wide, [0, 1]).effects()}
     assert {"column 7", "column 100000"} <= columns
-    with pytest.raises(AttributeError, match="see effects"):
-        learner.coef_  # noqa: B018
+    for too_many in (lambda: learner.coef_, learner.get_feature_names_out):
+        with pytest.raises(AttributeError, match=r"too many columns .* use effects\(\)"):
+            too_many()
 
 
 @pytest.mark.slow

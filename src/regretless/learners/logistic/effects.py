@@ -6,8 +6,8 @@ itself: the change of its forecast when one column moves and the others stay at 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,45 +21,54 @@ from regretless.learners.logistic.sparse_game import Entries
 from regretless.learners.logistic.sparse_rows import SparseEncoder
 
 if TYPE_CHECKING:
+    from regretless.learners.logistic.encoder import Encoder
     from regretless.learners.logistic.logistic import OnlineLogisticRegression
 
 DEVIATIONS, ZERO_TO_ONE = "mean - deviation to mean + deviation", "0 to 1"
 AT_ONCE = 1024  # rows that are forecast at a time
 
 
-def effects(learner: OnlineLogisticRegression, names: Any = None) -> list[Effect]:
+class Explained(NamedTuple):
+    """A fitted learner, its encoder, and its logits, (n, K), for n encoded rows."""
+
+    learner: OnlineLogisticRegression
+    encoder: Encoder | SparseEncoder
+    logits: Callable[[Any, int], Array]
+
+
+def effects(given: Explained, names: Any = None) -> list[Effect]:
     """The effects of all columns, largest first."""
-    if isinstance(learner._encoder, SparseEncoder):
-        return largest_first(_of_entries(learner))
-    titles, numeric = _columns(learner, names)
-    low, high = _ends(learner, numeric)
-    changes = _changes(learner, low, high)
+    if isinstance(given.encoder, SparseEncoder):
+        return largest_first(_of_entries(given, given.encoder))
+    titles, numeric = _columns(given, names)
+    low, high = _ends(given, numeric)
+    changes = _changes(given, low, high)
     steps = np.where(numeric, DEVIATIONS, ZERO_TO_ONE).tolist()
     return largest_first(map(Effect, titles, steps, changes.T))
 
 
-def slopes(learner: OnlineLogisticRegression) -> Array:
+def slopes(given: Explained) -> Array:
     """The change of the forecast per unit of each encoded column, at the mean of all: (1, d), or (K, d)."""
-    if isinstance(learner._encoder, SparseEncoder):
-        raise AttributeError("sparse rows have too many columns for coef_: see effects().")
-    low, high = _ends(learner, _columns(learner, None)[1])
-    return _changes(learner, low, high) / np.maximum(high - low, np.finfo(float).tiny)
+    low, high = _ends(given, _columns(given, None)[1])
+    return _changes(given, low, high) / np.maximum(high - low, np.finfo(float).tiny)
 
 
-def column_names(learner: OnlineLogisticRegression, names: Any = None) -> list[str]:
+def column_names(given: Explained, names: Any = None) -> list[str]:
     """The names of the encoded columns."""
-    return _columns(learner, names)[0]
+    return _columns(given, names)[0]
 
 
-def _columns(learner: OnlineLogisticRegression, names: Any) -> tuple[list[str], np.ndarray]:
+def _columns(given: Explained, names: Any) -> tuple[list[str], np.ndarray]:
     """The names of the encoded columns, and which of them hold numbers of any size."""
-    schema = learner._encoder.schema
-    given = names_of(learner, names if names is not None else learner._encoder.names, len(schema.kinds))
+    if isinstance(given.encoder, SparseEncoder):
+        raise AttributeError("sparse rows have too many columns for coef_ and feature names: use effects().")
+    schema = given.encoder.schema
+    titles = names_of(given.learner, names if names is not None else given.encoder.names, len(schema.kinds))
     late = {level.column for level in schema.levels if level.what == NUMBER}
-    found = [given[j] for j, kind in enumerate(schema.kinds) if kind == NUMBER and j not in late]
+    found = [titles[j] for j, kind in enumerate(schema.kinds) if kind == NUMBER and j not in late]
     numeric = [True] * len(found)
     for column, what, category in schema.levels:
-        name = given[column]
+        name = titles[column]
         if what == OFFSET:
             found.append(f"offsets of categories, variance {VARIANCES[category]:g}")
         elif what == DATE:
@@ -70,18 +79,18 @@ def _columns(learner: OnlineLogisticRegression, names: Any) -> tuple[list[str], 
     return found, np.array(numeric, dtype=bool)
 
 
-def _ends(learner: OnlineLogisticRegression, numeric: np.ndarray) -> tuple[Array, Array]:
+def _ends(given: Explained, numeric: np.ndarray) -> tuple[Array, Array]:
     """The two values of each column between which it moves."""
-    moments = learner.state_.moments[:, : learner._encoder.width]
+    moments = given.learner.state_.moments[:, : given.encoder.width]
     deviation = np.sqrt(moments[SQUARE] / np.maximum(moments[COUNT], 1.0))
     low = np.where(numeric, moments[MEAN] - deviation, 0.0)
     return low, np.where(numeric, moments[MEAN] + deviation, 1.0)
 
 
-def _changes(learner: OnlineLogisticRegression, low: Array, high: Array) -> Array:
+def _changes(given: Explained, low: Array, high: Array) -> Array:
     """The change of the forecast between two values of each column, the others being at their means: (rows, d)."""
     width = len(low)
-    middle = learner.state_.moments[MEAN, :width]
+    middle = given.learner.state_.moments[MEAN, :width]
     found = []
     for begin in range(0, width, AT_ONCE):
         some = np.arange(begin, min(begin + AT_ONCE, width))
@@ -89,29 +98,26 @@ def _changes(learner: OnlineLogisticRegression, low: Array, high: Array) -> Arra
         for values in (low, high):
             X = np.repeat(middle[None], len(some), axis=0)
             X[np.arange(len(some)), some] = values[some]
-            ends.append(_logits(learner, X))
+            ends.append(_logits(given, X, len(X)))
         found.append(ends[1] - ends[0])
     return np.hstack(found)
 
 
-def _logits(learner: OnlineLogisticRegression, X: Any, n: int | None = None) -> Array:
-    """The forecasts of encoded rows, as `coef_` has them."""
-    said = np.empty((len(X) if n is None else n, learner.state_.slots.size))
-    learner._forecast_filled(X, said)
-    return from_logits(learner._slots.to_classes(said).T)
+def _logits(given: Explained, X: Any, n: int) -> Array:
+    """The forecasts of n encoded rows, as `coef_` has them."""
+    return from_logits(given.logits(X, n).T)
 
 
-def _of_entries(learner: OnlineLogisticRegression) -> Iterator[Effect]:
+def _of_entries(given: Explained, encoder: SparseEncoder) -> Iterator[Effect]:
     """For wide rows: the effect of an entry 1, in an otherwise empty row."""
-    encoder = learner._encoder
-    columns = np.asarray(learner.state_.columns)
+    columns = np.asarray(given.learner.state_.columns)
     columns = columns[columns >= 0]
     titles = _names_by_column(encoder)
-    nothing = _logits(learner, Entries(np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)), 1)
+    nothing = _logits(given, Entries(np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)), 1)
     for begin in range(0, len(columns), AT_ONCE):
         some = columns[begin : begin + AT_ONCE]
         rows = Entries(np.arange(len(some) + 1), some, np.ones(len(some)))
-        changes = _logits(learner, rows, len(some)) - nothing
+        changes = _logits(given, rows, len(some)) - nothing
         for column, change in zip(some.tolist(), changes.T, strict=True):
             yield Effect(titles.get(column, f"column {column}"), ZERO_TO_ONE, change)
 

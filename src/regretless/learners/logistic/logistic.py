@@ -365,6 +365,14 @@ class OnlineLogisticRegression(GrowingClassifier):
             return
         self._game.forecast(X, out)
 
+    def _explained(self) -> effects.Explained:
+        def logits(X: Any, n: int) -> Array:
+            out = np.empty((n, self.state_.slots.size))
+            self._forecast_filled(X, out)
+            return self._slots.to_classes(out)
+
+        return effects.Explained(self, self._encoder, logits)
+
     def _forecasts(self, X: Any) -> Array:
         self._require_class()
         block = self._encoder.encode_unlearned(self._take_rows(X))
@@ -572,12 +580,12 @@ class OnlineLogisticRegression(GrowingClassifier):
         elsewhere.
         """
         self._require_class()
-        return effects.slopes(self)
+        return effects.slopes(self._explained())
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the encoded columns, such as "country = fr"."""
         check_is_fitted(self, "state_")
-        return np.array(effects.column_names(self, input_features), dtype=object)
+        return np.array(effects.column_names(self._explained(), input_features), dtype=object)
 
     def effects(self, names: Sequence[Any] | None = None) -> list[Effect]:
         """How the forecast changes with each encoded column, largest change first.
@@ -592,9 +600,9 @@ class OnlineLogisticRegression(GrowingClassifier):
         'amount'
         """
         self._require_class()
-        return effects.effects(self, names)
+        return effects.effects(self._explained(), names)
 
     def report(self) -> str:
         """A table of rows, classes, log loss, Brier score, calibration error, certificate and leading members."""
         check_is_fitted(self, "state_")
-        return report.describe(self)
+        return report.describe(self, self._encoder)

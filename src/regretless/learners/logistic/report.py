@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from regretless.learners.logistic.sparse_rows import SparseEncoder
 from regretless.theory.domains import RowBall
 
 if TYPE_CHECKING:
+    from regretless.learners.logistic.encoder import Encoder
     from regretless.learners.logistic.logistic import OnlineLogisticRegression
 
 LEADING = 3  # members that are listed
@@ -24,22 +26,24 @@ def calibration_error(bins: np.ndarray) -> float:
     return float(np.abs(bins[:, 1] - bins[:, 2]).sum() / max(bins[:, 0].sum(), 1.0))
 
 
-def _categories(learner: OnlineLogisticRegression) -> str:
-    """How many categories have a column of their own, and how many share the encoding "none of these"."""
-    schema = learner._encoder.schema
+def _categories(encoder: Encoder | SparseEncoder, kinds: Sequence[str]) -> list[tuple[str, str]]:
+    """How many categories have their own column, and how many share the encoding "none of these"."""
+    if CATEGORY not in kinds or isinstance(encoder, SparseEncoder):
+        return []
+    schema = encoder.schema
     least = "at least " if max(schema.rare_counts.values(), default=0) >= MOST_RARE else ""
     pooled = f"{least}{len(schema.rare):,} pooled as rare or beyond max_categories"
-    names = learner._encoder.names or range(len(schema.kinds))
+    names = encoder.names or range(len(schema.kinds))
     most = schema.rare_counts.most_common(MOST_CLASSES)
     where = ", ".join(f"{names[j]} {count:,}" for j, count in most) + (
         ", ..." if len(schema.rare_counts) > len(most) else ""
     )
-    return f"{schema.counts().total():,} with a column, {pooled}" + (f" (by column: {where})" if most else "")
+    counts = f"{schema.counts().total():,} with a column, {pooled}"
+    return [("categories", counts + (f" (by column: {where})" if most else ""))]
 
 
-def _features(learner: OnlineLogisticRegression) -> str:
+def _features(learner: OnlineLogisticRegression, encoder: Encoder | SparseEncoder) -> str:
     """How many columns the rows have, and how many of those of a wide matrix have been seen."""
-    encoder = learner._encoder
     if not isinstance(encoder, SparseEncoder) or encoder.named:
         return f"{learner.n_features_in_:,}"
     pairs = " with those of interactions" if encoder.interactions is not None else ""
@@ -55,7 +59,7 @@ def _guarantee(per_row: float, domain: Any) -> str:
     return f"every {models} has at least {-per_row:.4f} more log loss per row"
 
 
-def describe(learner: OnlineLogisticRegression) -> str:
+def describe(learner: OnlineLogisticRegression, encoder: Encoder | SparseEncoder) -> str:
     """A table of rows, classes, log loss, errors, Brier score, calibration, certificate and the leading members."""
     state = learner.state_
     rows = max(float(state.tally[ROWS]), 1.0)
@@ -65,8 +69,8 @@ def describe(learner: OnlineLogisticRegression) -> str:
     certificate = learner.regret_certificate()
     lines = [
         ("rows", f"{int(state.tally[ROWS]):,}" + (f" (and {learner.bad_rows_:,} bad)" if learner.bad_rows_ else "")),
-        ("features", _features(learner)),
-        *([("categories", _categories(learner))] if CATEGORY in learner.column_kinds_ else []),
+        ("features", _features(learner, encoder)),
+        *_categories(encoder, learner.column_kinds_),
         ("classes", f"{n_classes} ({classes})"),
         ("log loss per row", f"{state.tally[LOSS] / rows:.4f}"),
         ("errors", f"{state.scores[N_WRONG] / scored:.2%}"),
