@@ -153,7 +153,7 @@ class Stack:
         """Play the rows of each group with its learner."""
         threads, router = _threads(len(Y), groups), self.router(X)
         if router is not None and threads == 1:
-            router.route(router.table.address, *groups, 0, len(groups.numbers), X, Y, weight, out, NONE)
+            router.route(router.table.address, groups, (0, len(groups.numbers)), X, Y, weight, out, NONE)
             return
 
         def play(part: slice) -> None:
@@ -162,7 +162,7 @@ class Stack:
                 return
             # GAF's kernels write into their constants, so that each thread needs its own
             mine = Router(self.learner, self.states, self.states) if isinstance(self.learner, GAF) else router
-            mine.route(mine.table.address, *groups, part.start, part.stop, X, Y, weight, out, NONE)
+            mine.route(mine.table.address, groups, (part.start, part.stop), X, Y, weight, out, NONE)
 
         _in_threads(play, groups, threads)
 
@@ -187,8 +187,8 @@ class Stack:
         out = pool._new_forecasts(len(Y))
         if self.router(X) is not None:
             router = self._router_of_pool()
-            numbers = np.zeros_like(starting)
-            router.route(router.table.address, NONE, numbers, bounds, 0, len(numbers), X, Y, weight, out, starting)
+            groups = Groups(NONE, np.zeros_like(starting), bounds)
+            router.route(router.table.address, groups, (0, len(starting)), X, Y, weight, out, starting)
             return
         for g, number in enumerate(starting):
             if number >= 0:
@@ -348,22 +348,20 @@ def compiled_route(kind: Any, run_kinds: Kinds, takes_entries: bool) -> Callable
 
     def route(
         address: int,
-        order: NDArray[np.int64],
-        numbers: NDArray[np.int64],
-        bounds: NDArray[np.int64],
-        first: int,
-        last: int,
+        groups: Groups,
+        part: tuple[int, int],
         X: Array,
         Y: Array,
         weight: Array,
         out: Array,
         starting: NDArray[np.int64],
     ) -> None:
-        """Play the groups from `first` to `last`, each as one block.
+        """Play a part of the groups, from the first number to before the last, each as one block.
 
         Before group g, learner `starting[g]` of the other stack gets a copy of the state, if there is such a number.
         """
         stack, others, constants, code = opened(address)
+        (order, numbers, bounds), (first, last) = groups, part
         x, y, w, said, begin = X, Y, weight, out, 0
         if order.size > 0:
             begin = bounds[first]
