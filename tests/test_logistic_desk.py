@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -137,3 +138,13 @@ def test_another_thread_may_use_the_desk() -> None:
     plain.learn_one(X[30], y[30])
     assert_same_state(one, plain)
     assert one._game.desk.marks[0] == 1
+
+
+def test_copies_and_files_have_their_matrices_where_they_are_read_fastest() -> None:
+    X, y = some_rows(d=30)
+    learner = begun(X, y)
+    again = type(learner).from_bytes(learner.to_bytes())
+    for other in (learner, deepcopy(learner), pickle.loads(pickle.dumps(learner)), again):
+        assert other.state_.spline_matrices.size and other.state_.matrices.size
+        assert other.state_.spline_matrices.ctypes.data % 64 == other.state_.matrices.ctypes.data % 64 == 0
+        assert_same_state(learner, other)

@@ -147,7 +147,7 @@ def test_a_newton_member(K: int, rho: float) -> None:
     P[:, -1, -1] = first_variance(np.array([intercept]), K)
     P, w = folds.folded(P), np.zeros((s.matrices, s.d))
     steps = np.array([[0.5, 0.3, rho, RANGED]])
-    newton.run(P[None], w[None], steps, (np.empty_like(s.X), s.X), s.Y, s.weight, s.out[None])
+    newton.run(P[None], w[None], steps, (np.empty_like(s.X), s.X), s.Y, s.weight, False, s.out[None])
     expected = newton_member(*s.rows, 0.5, 0.3, rho, intercept)
     np.testing.assert_allclose(log_softmax(s.out, axis=1), log_softmax(expected, axis=1), atol=1e-9)
 
@@ -159,7 +159,7 @@ def test_the_matrices_are_updated_with_the_next_row(d: int) -> None:
     P = np.eye(d) + A @ A.transpose(0, 2, 1)
     stored = folds.folded(P)
     assert np.array_equal(folds.unfolded(stored, d), P)
-    row, V = (folds.zeros(2, stored.shape[2]) for _ in range(2))
+    row, V = folds.zeros(3, stored.shape[2]), folds.zeros(2, stored.shape[2])
     for x, U_x in zip(X, U, strict=True):
         row[0, :d] = x
         for k in range(2):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regretless.core.kernels.borrow import borrowed, keep
-from regretless.core.kernels.jit import merged_kernel, shared_kernel
+from regretless.core.kernels.jit import apart_kernel, merged_kernel, shared_kernel
 from regretless.core.numbers.links import softmax
 from regretless.core.types import Array
 from regretless.learners.logistic.linear import forecast_row
@@ -74,10 +74,16 @@ def run_member(
         for k in range(C):
             pull = weight[t] * (p[1] - Y[t, 1] if K == 2 else p[k] - Y[t, k])
             slope += pull * (out[t, 1] - out[t, 0] if K == 2 else out[t, k])
-            for j in range(d):
-                rate = double * (rates.eta if j < d - 1 else rates.last)
-                g = pull * X[t, j]
-                squares[k, j] += g * g
-                gradients[k, j] += g
-                w[k, j] -= rate * g / math.sqrt(max(squares[k, j], 1e-300))
+            step(w[k], squares[k], gradients[k], X[t], pull, double * rates.eta, 0, d - 1)
+            step(w[k], squares[k], gradients[k], X[t], pull, double * rates.last, d - 1, d)
     return slope
+
+
+@apart_kernel
+def step(w: Array, squares: Array, gradients: Array, x: Array, pull: float, rate: float, first: int, last: int) -> None:
+    """Change the weights `first` to `last` - 1 of one class."""
+    for j in range(first, last):
+        g = pull * x[j]
+        squares[j] += g * g
+        gradients[j] += g
+        w[j] -= rate * g / math.sqrt(max(squares[j], 1e-300))

@@ -87,7 +87,7 @@ def run_splines(s: LogisticState, c: Constants, told: Told, first: int, last: in
     else:
         write_spline_rows(ranks, told.X, told.weight, told.rows, expanded)
     P, versions, said = one_each(s.spline_matrices), (expanded, expanded), logits[at : at + S]
-    newton_run(P, s.spline_weights, c.splines, versions, told.Y, told.weight, said)
+    newton_run(P, s.spline_weights, c.splines, versions, told.Y, told.weight, told.ready, said)
 
 
 @inlined_kernel
@@ -112,7 +112,8 @@ def run_fourier(s: LogisticState, c: Constants, told: Told, first: int, last: in
             next_octave(s.frequencies.shape[0], expanded)
             octave += 1.0
         j, said = i + 1, logits[at + i : at + i + 1]
-        newton_run(P[i:j], s.fourier_weights[i:j], c.fourier[i:j], (expanded, expanded), told.Y, told.weight, said)
+        w, steps = s.fourier_weights[i:j], c.fourier[i:j]
+        newton_run(P[i:j], w, steps, (expanded, expanded), told.Y, told.weight, told.ready, said)
 
 
 @inlined_kernel
@@ -134,7 +135,8 @@ def run_products(s: LogisticState, c: Constants, told: Told, first: int, last: i
     expanded = np.empty((told.rows.shape[0], s.product_weights.shape[2]))
     write_product_rows(s.pairs, told.rows, expanded)
     P, said = one_each(s.product_matrices), logits[forest_place(c) - c.products.shape[0] : forest_place(c)]
-    newton_run(P, s.product_weights, c.products, (expanded, expanded), told.Y, told.weight, said)
+    versions = expanded, expanded
+    newton_run(P, s.product_weights, c.products, versions, told.Y, told.weight, told.ready, said)
 
 
 @inlined_kernel

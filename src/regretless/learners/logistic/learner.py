@@ -22,6 +22,7 @@ from regretless.learners.logistic.settings import Settings
 from regretless.learners.logistic.slots import Slots
 from regretless.learners.logistic.sparse_game import meet_class, play
 from regretless.learners.logistic.sparse_rows import SparseEncoder
+from regretless.learners.logistic.state import LogisticState
 
 
 class Recent:
@@ -55,6 +56,11 @@ class GrowingClassifier(OnlineClassifier):
     _learned = ("_settings", "_encoder", "_open", "_recent")
     reads_tables = True
     fewest_classes = 0
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:  # copies and pickles
+        super().__setstate__(attributes)
+        if isinstance(self.__dict__.get("state_"), LogisticState):
+            self.state_ = state.aligned(self.state_)
 
     @property
     def _n_classes(self) -> int:  # type: ignore[override]

@@ -296,6 +296,7 @@ class OnlineLogisticRegression(GrowingClassifier):
             self._encoder.index = Index(self.state_.columns)
         else:
             state.check(self.state_, self._constants.members)
+            self.state_ = state.aligned(self.state_)
         self._slots.check()
 
     # ------------------------------------------------------------------ rows and labels in

@@ -22,14 +22,15 @@ import numpy as np
 
 from regretless.core.files import state_checks
 from regretless.core.kernels.borrow import borrowed, keep
+from regretless.core.kernels.copying import copy_line
 from regretless.core.kernels.jit import inlined_kernel, jitable, kernel, merged_kernel, shared_kernel
+from regretless.core.numbers.exponentials import exponentiate
 from regretless.core.numbers.scores import N_SCORED, score_row
 from regretless.core.numbers.tally import ROWS, record
 from regretless.core.types import Array
 from regretless.learners.logistic.stacking import centre, combine, learn
 
 LEAST = 1e-300  # replaces a probability that underflowed
-LOWEST = -746.0  # exp is 0 below
 
 
 class MixtureState(NamedTuple):
@@ -189,14 +190,13 @@ def publish(room: Room, t: int, out: Array) -> None:
 def blend_row(room: Room, stack_weights: Array, logits: Array, t: int) -> None:
     """The forecast of row t, with the weights in the room."""
     N, _, K = logits.shape
+    others = N - 1 if stack_weights.size > 0 else N
     for k in range(K):
         room.mixture[t, k] = 0.0
-    for i in range(N):
-        if stack_weights.size > 0 and i == N - 1:
-            stack(stack_weights, logits, t, room.mixture, room.features)
-        member_probabilities(room, logits, i, t)
-        for k in range(K):
-            room.mixture[t, k] += room.portion[i] * room.p[i, k]
+    add_members(room, logits, t, 0, others)
+    if others < N:
+        stack(stack_weights, logits, t, room.mixture, room.features)
+        add_members(room, logits, t, others, N)
 
 
 @kernel
@@ -214,36 +214,36 @@ def stack(weights: Array, logits: Array, t: int, mixture: Array, features: Array
 @inlined_kernel
 def portions(log_weight: Array, portion: Array) -> None:
     """The weights, normalised to sum to 1."""
+    copy_line(log_weight, portion)
+    exponentiate(portion)
     total = 0.0
-    for i in range(portion.size):  # where the exponential would underflow, it takes ten times as long
-        portion[i] = math.exp(log_weight[i]) if log_weight[i] > LOWEST else 0.0
+    for i in range(portion.size):
         total += portion[i]
     for i in range(portion.size):
         portion[i] /= total
 
 
-@inlined_kernel
-def member_probabilities(room: Room, logits: Array, i: int, t: int) -> None:
-    """The probabilities of member i for row t."""
-    K = logits.shape[2]
-    if K == 2:  # the same with one exponential
-        apart = logits[i, t, 1] - logits[i, t, 0]
-        e = math.exp(-abs(apart))
-        total = 1.0 + e
-        likelier, other = 1.0 / total, e / total
-        room.p[i, 0], room.p[i, 1] = (other, likelier) if apart > 0.0 else (likelier, other)
-        room.tops[i], room.totals[i] = max(logits[i, t, 0], logits[i, t, 1]), total
-        return
-    top = logits[i, t, 0]
-    for k in range(1, K):
-        top = max(top, logits[i, t, k])
-    total = 0.0
-    for k in range(K):
-        room.p[i, k] = math.exp(logits[i, t, k] - top)
-        total += room.p[i, k]
-    for k in range(K):
-        room.p[i, k] /= total
-    room.tops[i], room.totals[i] = top, total
+@kernel
+def add_members(room: Room, logits: Array, t: int, first: int, last: int) -> None:
+    """Add the probabilities of members `first` to `last` - 1 for row t to the mixture, with the weights in the room."""
+    room, K = borrowed(room), logits.shape[2]
+    p, tops, totals, mixture = room.p, room.tops, room.totals, room.mixture[t]
+    for i in range(first, last):
+        top = logits[i, t, 0]
+        for k in range(1, K):
+            top = max(top, logits[i, t, k])
+        for k in range(K):
+            p[i, k] = logits[i, t, k] - top
+        tops[i] = top
+    exponentiate(p[first:last].reshape(-1))  # of all these members at once: a fifth of the time
+    for i in range(first, last):
+        total = 0.0
+        for k in range(K):
+            total += p[i, k]
+        for k in range(K):
+            p[i, k] /= total
+            mixture[k] += room.portion[i] * p[i, k]
+        totals[i] = total
 
 
 @inlined_kernel

@@ -76,31 +76,45 @@ def first_variance(regularization: Array, n_classes: int) -> Array:
 
 
 @shared_kernel
-def run(P: Array, w: Array, steps: Array, versions: tuple[Array, Array], Y: Array, weight: Array, out: Array) -> None:
+def run(
+    P: Array,
+    w: Array,
+    steps: Array,
+    versions: tuple[Array, Array],
+    Y: Array,
+    weight: Array,
+    ready: bool,
+    out: Array,
+) -> None:
     """Play a block with member after member; `out` (members, at least n, K) holds the logits forecast.
+
+    If the rows are `ready`, they are there: of one row, forecast from the same state.
 
     Each member has K matrices in the form of folds.py, or one that serves all classes, and weights (K, d). For K = 2 it
     has one of each. `steps` has the entries of `Step`, and which version of the rows the member plays on. One call is
     for all members: with a call for each, a single row takes 50 ns more per member.
     """
     P, w, versions, Y, weight, out = borrowed((P, w, versions, Y, weight, out))
-    own_lines, own_numbers = zeros(P.shape[1] + 2, P.shape[3]), np.empty((4, Y.shape[1]))
+    own_lines, own_numbers = zeros(P.shape[1] + 3, P.shape[3]), np.empty((4, Y.shape[1]))
     buffers = borrowed(own_lines), borrowed(own_numbers)
     for i in range(P.shape[0]):
         step = Step(steps[i, KAPPA], steps[i, LAM], steps[i, RHO])
         X = versions[1] if steps[i, VERSION] == RANGED else versions[0]
-        run_member(P[i], w[i], step, Labelled(X, Y, weight), buffers, out[i])
+        run_member(P[i], w[i], step, Labelled(X, Y, weight), buffers, ready, out[i])
     keep(own_lines)
     keep(own_numbers)
 
 
 @merged_kernel
-def run_member(P: Array, w: Array, step: Step, rows: Labelled, buffers: tuple[Array, Array], out: Array) -> None:
+def run_member(
+    P: Array, w: Array, step: Step, rows: Labelled, buffers: tuple[Array, Array], ready: bool, out: Array
+) -> None:
     """Play a block with one member."""
     C, d, K, lines, numbers = P.shape[0], w.shape[1], rows.Y.shape[1], buffers[0], buffers[1]
     V, row = lines[:C], lines[C:]
     for t in range(rows.X.shape[0]):
-        forecast_row(w, rows.X, t, out)
+        if not ready:
+            forecast_row(w, rows.X, t, out)
         if rows.weight[t] == 0.0:
             continue
         for j in range(d):

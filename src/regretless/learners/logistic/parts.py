@@ -47,10 +47,10 @@ class Parts(NamedTuple):
 def run_linear(s: LogisticState, c: Constants, told: Told, first: int, last: int, logits: Array) -> None:
     """Play a block with some members from Newton to the label frequencies; `logits` as in certified.py."""
     M, N, R = s.P.shape[0], s.matrices.shape[0], s.tables.shape[0]
-    Y, weight, versions = told.Y, told.weight, (told.rows, told.ranged)
+    Y, weight, versions, ready = told.Y, told.weight, (told.rows, told.ranged), told.ready
     i, j = first, min(last, N)
     if i < j:
-        newton_run(s.matrices[i:j], s.weights[i:j], c.newton[i:j], versions, Y, weight, logits[M + i : M + j])
+        newton_run(s.matrices[i:j], s.weights[i:j], c.newton[i:j], versions, Y, weight, ready, logits[M + i : M + j])
     i, j = max(first - N, 0), min(last - N, R)
     if i < j:
         said = logits[M + N + i : M + N + j]

@@ -85,6 +85,11 @@ def folded(state: LogisticState) -> LogisticState:
     return state._replace(**{name: folds.folded(P) for name, (P, _) in _matrices(state).items()})
 
 
+def aligned(state: LogisticState) -> LogisticState:
+    """The state with its matrices where a processor reads them fastest."""
+    return state._replace(**{name: folds.aligned(P) for name, (P, _) in _matrices(state).items()})
+
+
 def unfolded(state: LogisticState) -> LogisticState:
     """The state with plain matrices, (..., d, d), in which it grows."""
     return state._replace(**{name: folds.unfolded(P, d) for name, (P, d) in _matrices(state).items()})
