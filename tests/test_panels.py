@@ -72,8 +72,13 @@ def game(learner: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray, cuts: l
 def test_panels_are_rows(
     everywhere: None, learner: Any, K: int, n: int, d: int, seed: int, soft: bool, cuts: list[int]
 ) -> None:
-    X, y, weight = a_stream(n, d, K, seed, soft)
-    blocked, p = game(learner, X, y, weight, sorted(cut for cut in cuts if cut < n))
+    require_rows(learner, a_stream(n, d, K, seed, soft), sorted(cut for cut in cuts if cut < n))
+
+
+def require_rows(learner: Any, stream: tuple[np.ndarray, np.ndarray, np.ndarray], cuts: list[int]) -> None:
+    """Panels give the forecasts and the state of the rows one by one."""
+    X, y, weight = stream
+    blocked, p = game(learner, X, y, weight, cuts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(panels, "LEAST_SIZE", NEVER)
         rowwise, q = game(learner, X, y, weight, [])
@@ -81,6 +86,16 @@ def test_panels_are_rows(
     for name, mine, theirs in zip(rowwise.state_._fields, blocked.state_, rowwise.state_, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(theirs).max()), err_msg=name)
     assert np.array_equal(blocked.state_.P, blocked.state_.P.T)
+
+
+@pytest.mark.parametrize(
+    ("learner", "K"), [(AIOLI(radius=5.0), 2), (FOLKLORE(radius=3.0), 4), (VovkAzouryWarmuth(), 0)]
+)
+def test_products_in_pieces_are_rows(everywhere: None, learner: Any, K: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large matrices are divided by columns, and panels by rows, so that threads can share the products."""
+    for name, value in {"LARGE": 1, "COLUMNS_PER_THREAD": 7, "ROWS_PER_THREAD": 5}.items():
+        monkeypatch.setattr(panels, name, value)
+    require_rows(learner, a_stream(90, 24, K, 0, soft=False), [40])
 
 
 @pytest.mark.parametrize(("learner", "K", "d"), [(AIOLI(), 2, 256), (FOLKLORE(), 5, 64), (VovkAzouryWarmuth(), 0, 240)])

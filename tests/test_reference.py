@@ -64,6 +64,18 @@ def test_folklore(soft, radius, K, curvature):
     check_certificate(learner, 2 / radius * K * radius**2, slow.certificate())
 
 
+@pytest.mark.parametrize("K", [7, 10])
+def test_folklore_of_many_classes(K):
+    """Four rows of P and four updates at a time, and those that are left over."""
+    X, Y, weight = stream(5, 6, 5, K, soft=False)
+    learner = FOLKLORE(radius=2.0)
+    slow = reference.ReferenceFOLKLORE(radius=2.0, curvature="sharp", n_classes=K)
+    p = learner.predict_then_learn(X, Y, sample_weight=weight)
+    for t in range(len(X)):
+        logits = slow.learn(X[t], Y[t], weight[t])
+        np.testing.assert_allclose(p[t], softmax(np.asarray(logits, float)), atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("soft", "K", "radius", "curvature"), every_other([0, 1, 1, 0], [2, 3, 5], RADII, ["sharp", 0.2])
 )

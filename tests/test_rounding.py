@@ -24,7 +24,7 @@ from regretless import (
     merge,
 )
 from regretless.learners.second_order import panels
-from regretless.learners.second_order.rounding import FULL, MASS, ROOT, covariance
+from regretless.learners.second_order.rounding import FULL, MASS, ROOT, SPREAD, covariance
 from regretless.theory.domains import Ball
 
 
@@ -230,3 +230,26 @@ def test_the_mass_is_the_trace_of_a() -> None:
     trace = np.trace(np.linalg.inv(learner.state_.P))
     assert learner.state_.tally[MASS] < FULL
     assert learner.state_.tally[MASS] == pytest.approx(trace / 0.5 - 4)
+
+
+@pytest.mark.parametrize(
+    ("learner", "K"),
+    [
+        (VovkAzouryWarmuth(), 2),
+        (AIOLI(curvature=0.2), 2),
+        (FOLKLORE(curvature=0.2), 2),
+        (FOLKLORE(curvature=0.2), 3),
+        (GAF(curvature=0.2, regularization=1.0, radius=1.0), 2),
+        (GAF(curvature=0.2, regularization=1.0, radius=1.0), 3),
+    ],
+)
+def test_certificates_allow_for_rows_along_which_a_jumps(learner: Any, K: int) -> None:
+    """A row of the root form that multiplies A along itself by more than 2 may raise tau to the whole mass."""
+    learner, classes = clone(learner), None if isinstance(learner, VovkAzouryWarmuth) else range(K)
+    rows = 1e9 * np.eye(5)
+    for t in range(20):
+        learner.partial_fit(rows[:1], [t % K], classes=classes)
+    assert learner.state_.tally[ROOT] != 0.0
+    before, size = learner.state_.tally.copy(), learner.state_.w.size
+    learner.partial_fit(rows[1:2], [0], classes=classes)
+    assert learner.state_.tally[SPREAD] - before[SPREAD] >= 0.999 * size * (size + before[MASS])

@@ -27,8 +27,6 @@ from regretless import AIOLI, GAF, Mixture, OnlineLogisticRegression, fit_sharde
 from regretless.core.turns import LEARNING, OF_PARAMETERS, WRITER, Turn, turn_of
 from regretless.evaluate.registry import public_learners
 
-pytestmark = pytest.mark.slow
-
 N_ROWS = 12
 STRANGER = 1  # a thread that is none
 
@@ -130,6 +128,7 @@ def test_every_verb_waits_for_who_learns(subject, monkeypatch):
             verb(*[x if name.endswith("_one") or name in LEARNING else X for _ in required])
 
 
+@pytest.mark.slow
 def test_learners_of_others_take_turns_too():
     class Own(AIOLI):
         def surprise(self) -> float:
@@ -249,6 +248,7 @@ def predict_from_frozen_states() -> None:
         assert held(vars(learner)) == before, str(subject)
 
 
+@pytest.mark.slow
 def test_predicting_writes_nothing():
     """Not even for a moment: the arrays are read-only, in plain Python, which minds."""
     program = "import test_random_threads; test_random_threads.predict_from_frozen_states()"
@@ -343,6 +343,7 @@ def test_other_learners_do_not_wait():
     together(lambda: other.partial_fit([[0.0, 1.0]], [1]), lambda: other.predict([[0.0, 1.0]]))
 
 
+@pytest.mark.slow
 def test_workers_of_one_learner_have_their_own_room():
     """Monte Carlo draws of several shards are not written into one array."""
     X, y = np.random.default_rng(0).normal(size=(400, 3)), np.arange(400) % 4
