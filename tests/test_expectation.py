@@ -50,6 +50,15 @@ def test_three_classes_to_1e_8(seed):
     assert np.isfinite(log_p).all()
 
 
+@for_each(("s", "share"), [(s, share) for s in (8.0, 20.0, 30.0) for share in (0.8, 0.9, 0.99)])
+def test_rare_classes_between_the_gaussian_and_the_exponential_tail(s, share):
+    """The mean of the difference is nearly s^2 below 0: the expectation is a Gaussian's tail, flattened by the link."""
+    m, Sigma = np.array([0.0, -share * s * s]), np.array([[0.0, 0.0], [0.0, s * s]])
+    log_p = np.empty(2)
+    two_classes(m, Sigma, log_p)
+    np.testing.assert_allclose(log_p[1], reference.expectation.log_expected_sigmoid(m[1], s), rtol=1e-9)
+
+
 @pytest.mark.parametrize("scale", [*expectation.PAIR_WITHIN, *expectation.PLANE_WITHIN])
 @pytest.mark.parametrize("side", [0.999, 1.001])
 def test_every_rule_is_exact_to_the_end_of_its_range(scale, side):
