@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import regretless
+from regretless.core.files.stored import Stored
 from regretless.evaluate.registry import public_predictors
 
 MODULES = sorted(
@@ -123,3 +124,13 @@ def test_the_architecture_page_lists_every_module():
         package = bool(list(Path("src", *name.split(".")).glob("__init__.py")))
         listed = f"`{stem}`" in rows or f"{stem}/`" in rows or f".{stem}`" in rows
         assert listed or name in own or name.startswith("regretless.figures.") or (package and stem == "learners"), name
+
+
+def test_the_contract_names_methods_that_exist():
+    text = Path("docs/architecture.md").read_text()
+    contract = text[text.index("## The contract of a learner") : text.index("### Adding a learner")]
+    tables = [line.split("|")[1] for line in contract.splitlines() if line.startswith("| `")]
+    names = {name for cell in tables for name in re.findall(r"`(\w+)", cell)}
+    known = {name for learner in Stored.registry.values() for name in dir(learner)}
+    assert len(names) > 25
+    assert names <= known, names - known
