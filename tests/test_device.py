@@ -127,3 +127,12 @@ def test_without_a_gpu_cuda_is_refused_and_models_of_one_still_forecast() -> Non
     learner = AIOLI(radius=3.0).fit(X, y)
     said = learner.predict_proba(X)
     np.testing.assert_array_equal(learner.set_params(device="cuda").predict_proba(X), said)
+
+
+def test_a_file_whose_device_is_no_name_is_refused(tmp_path: Path) -> None:
+    _, X, y = GAMES["AIOLI"]
+    learner = AIOLI(radius=3.0).fit(X, y)
+    learner.params_["device"] = 50
+    learner.save(tmp_path / "model.npz")
+    with pytest.raises(ValueError, match="device=50 is not supported"):
+        regretless.load(tmp_path / "model.npz")

@@ -25,7 +25,7 @@ from logistic_reference import (
 from regretless.core.errors import TooLarge
 from regretless.core.numbers.scores import new_scores
 from regretless.core.numbers.tally import LOSS, ROWS, TALLIES
-from regretless.learners.logistic import adagrad, certified, folds, frequencies, newton
+from regretless.learners.logistic import adagrad, certified, folds, frequencies, members, newton
 from regretless.learners.logistic.linear import forecast_block
 from regretless.learners.logistic.members import ADAGRAD, BUDGET, HALF_LIVES, NEWTON, Constants, choose, names
 from regretless.learners.logistic.mixing import MixtureState, blend, mix, reserve, write_forecasts
@@ -67,12 +67,20 @@ def test_there_are_as_many_members_as_time_allows() -> None:
     wide = choose(3000, 2, "auto", False)
     assert len(wide.newton) == len(wide.radii) == 0
     assert len(wide.rates) == len(ADAGRAD)
-    for width in (5, 30, 100, 300):
+
+
+@pytest.mark.parametrize("budget", [BUDGET, 10.0, 1e3, 1e5])
+def test_those_for_more_classes_are_the_first_of_those_for_fewer(
+    budget: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left out forgets everything, so it cannot come back with a new class."""
+    monkeypatch.setattr(members, "BUDGET", budget)
+    for width in (1, 5, 30, 100, 300):
         for K in (2, 3, 10, 30):
             few, many = choose(width, K + 1, "auto", True), choose(width, K, "auto", True)
             assert np.array_equal(few.newton, many.newton[: len(few.newton)])
             assert np.array_equal(few.radii, many.radii[: len(few.radii)])
-            assert len(few.newton) * (K + 1) * width**2 <= BUDGET
+            assert len(few.newton) * (K + 1) * width**2 <= budget
 
 
 def test_members_have_names() -> None:

@@ -92,9 +92,9 @@ VIRTUAL_WEIGHT = 0.5  # of AIOLI
 # The most multiplications per row that the Newton members, or AIOLI at all radii, may take in total; beyond, there are
 # fewer of them, or none.
 BUDGET = 4e6
-# The most that FOLKLORE may take per radius for all of them to play, and for the first to play. Where there are many
-# weights, it adds nothing to the forecasts, and AdaGrad's certificate is as good.
-ALL_RADII, ONE_RADIUS = 2e4, 2e6
+# The share of it that FOLKLORE may take per radius for all of them to play, and for the first to play. Where there are
+# many weights, it adds nothing to the forecasts, and AdaGrad's certificate is as good.
+ALL_RADII, ONE_RADIUS = 0.005, 0.5
 
 
 TREES_AT = Sizes._fields.index("trees")
@@ -267,11 +267,11 @@ def _on(version: float) -> str:
 
 
 def _radii(n_classes: int, width: int) -> int:
-    """How many radii play."""
+    """How many radii play: never more for more classes."""
     if n_classes == 2:
         return int(BUDGET // width**2)
     cost = (n_classes - 1) ** 3 * width**2
-    return len(RADII) if cost <= ALL_RADII else int(cost <= ONE_RADIUS)
+    return len(RADII) if cost <= ALL_RADII * BUDGET else int(cost <= ONE_RADIUS * BUDGET)
 
 
 def _as_list(radii: object) -> list[float]:

@@ -50,12 +50,19 @@ class PlaysOnDevice(OnlineLearner):
     _learned: ClassVar[tuple[str, ...]] = ("_resident",)
     _resident: Resident | None = None
 
+    def _begin(self, n_features: int) -> None:  # `load` calls it too
+        self._require_name()
+        super()._begin(n_features)
+
     def _open_block(self, X: Any, y: Any, classes: Any, sample_weight: Any, keep: bool) -> Any:
+        self._require_name()
         if self.device is not None:  # an error now, before anything changes
-            if not isinstance(self.device, str):
-                raise ValueError(f'device={self.device!r} is not supported: give None, or a name such as "cuda".')
             torch_device(self.device)
         return super()._open_block(X, y, classes, sample_weight, keep)
+
+    def _require_name(self) -> None:
+        if not isinstance(self.device, str | None):
+            raise ValueError(f'device={self.device!r} is not supported: give None, or a name such as "cuda".')
 
     def _play_panels(self, kernels: Kernels, X: Array, Y: Array, weight: Array, constants: Any, out: Array) -> None:
         """`panels.play`, on the device if there is one."""
