@@ -189,6 +189,16 @@ def test_the_matrices_are_updated_with_the_next_row(d: int) -> None:
 
 
 @pytest.mark.parametrize("K", [2, 3])
+def test_an_adagrad_member_of_rows_without_columns_writes_nothing(K: int) -> None:
+    memory, n, C = np.arange(20.0), 4, 1 if K == 2 else K
+    X, Y = np.ndarray((n, 0), buffer=memory, offset=80), np.eye(K)[np.arange(n) % K]
+    table = np.ndarray((1, 3, C, 0), buffer=memory, offset=80)
+    rates = np.array([[0.3, 0.8, STANDARDISED]])
+    adagrad.run(table, np.zeros(1), rates, (X, X), Y, np.ones(n), np.empty((1, n, K)))
+    assert np.array_equal(memory, np.arange(20.0))
+
+
+@pytest.mark.parametrize("K", [2, 3])
 def test_an_adagrad_member_and_its_certificate(K: int) -> None:
     s = Stream(K)
     table, slope, rates = np.zeros((3, s.matrices, s.d)), np.zeros(1), np.array([[0.3, 0.8, STANDARDISED]])

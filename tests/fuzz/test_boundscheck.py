@@ -62,6 +62,19 @@ MORE_KERNELS = [
 ]
 
 
+@pytest.mark.parametrize("effort", ["low", "medium", "high"])
+def test_rows_without_columns(effort: str) -> None:
+    """No names, no intercept; no label at first, then more and more classes."""
+    learner = OnlineLogisticRegression(fit_intercept=False, effort=effort)
+    rows, labels = [{} for _ in range(12)], [0, 0, 1, 1, 0, 2, 1, 2, 3, 0, 3, 1]
+    learner.predict_then_learn(rows[:2], labels[:2], sample_weight=[0.0, 0.0])
+    for t in range(6):
+        learner.learn_one(rows[t], labels[t])
+        learner.predict_proba_one(rows[t])
+    learner.partial_fit(rows[6:], labels[6:])
+    assert learner.state_.tables.shape[-1] == 0
+
+
 @pytest.mark.parametrize("subject", [*SUBJECTS, *MORE_KERNELS], ids=lambda subject: repr(subject.learner)[:40])
 def test_a_short_game(subject: Subject, tmp_path: Path) -> None:
     """A block, rows one at a time, weights of 0, sparse rows, a file and back."""

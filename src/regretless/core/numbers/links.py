@@ -58,7 +58,7 @@ def to_probabilities(logits: Array) -> None:
     """softmax of every row, in place."""
     n, K = logits.shape
     if K != 2:
-        for t in range(n):
+        for t in range(n if K > 0 else 0):  # no label may be known yet
             softmax(logits[t], logits[t])
         return
     for t in range(n):

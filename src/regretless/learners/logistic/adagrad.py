@@ -65,7 +65,7 @@ def run_member(
     K = Y.shape[1]
     _, C, d = table.shape
     w, squares, gradients = table[WEIGHTS], table[SQUARES], table[GRADIENTS]
-    double = 2.0 if K == 2 else 1.0
+    double, before = 2.0 if K == 2 else 1.0, max(d - 1, 0)  # the columns before the last, if there are any
     for t in range(X.shape[0]):
         forecast_row(w, X, t, out)
         if weight[t] == 0.0:
@@ -74,8 +74,8 @@ def run_member(
         for k in range(C):
             pull = weight[t] * (p[1] - Y[t, 1] if K == 2 else p[k] - Y[t, k])
             slope += pull * (out[t, 1] - out[t, 0] if K == 2 else out[t, k])
-            step(w[k], squares[k], gradients[k], X[t], pull, double * rates.eta, 0, d - 1)
-            step(w[k], squares[k], gradients[k], X[t], pull, double * rates.last, d - 1, d)
+            step(w[k], squares[k], gradients[k], X[t], pull, double * rates.eta, 0, before)
+            step(w[k], squares[k], gradients[k], X[t], pull, double * rates.last, before, d)
     return slope
 
 
