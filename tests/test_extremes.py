@@ -9,7 +9,7 @@ import pytest
 from scipy.special import softmax
 
 from each import for_each
-from regretless import AIOLI, FOLKLORE, GAF, ONS, BadRow, NoCertificate, VovkAzouryWarmuth
+from regretless import AIOLI, FOLKLORE, GAF, ONS, BadRow, NoCertificate, StronglyConvexOGD, VovkAzouryWarmuth
 from regretless.core.numbers.tally import LOSS
 from regretless.learners.second_order.algebra import workspace
 from regretless.learners.second_order.curvature import lambert_of_exp
@@ -94,3 +94,12 @@ def test_comparators_beyond_floating_point_are_refused(learner: Any) -> None:
     with pytest.raises(BadRow, match="too large for floating point"):
         learner(radius=1e300, regularization=1.0).fit(X, y)
     assert np.isfinite(learner(radius=1e298, regularization=1.0).fit(X, y).predict_proba(X)).all()
+
+
+def test_strong_convexity_whose_square_overflows_is_refused() -> None:
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 3
+    for given in ({"regularization": 1e308}, {"regularization": 1e308, "sigma": 50.0}, {"sigma": 1e200}):
+        with pytest.raises(ValueError, match=r"regularization=\S+ and sigma=\S+: their sum is above 1e\+150"):
+            StronglyConvexOGD(**given).partial_fit(X, y)
+    learner = StronglyConvexOGD(regularization=1e150, radius=1.0).partial_fit(X, y)
+    assert all(np.isfinite(array).all() for array in learner.state_)

@@ -46,6 +46,7 @@ from regretless.theory.domains import Competition
 from regretless.theory.losses import EXPONENTIAL, Custom, Oracle
 
 PENALTY = FIRST_ORDER_TALLIES  # one more sum than the other learners have: the regularization paid
+LARGEST_CURVATURE = 1e150  # its square is finite
 
 
 class StronglyConvexState(NamedTuple):
@@ -144,6 +145,11 @@ class StronglyConvexOGD(LinearLearner):
         if curvature == 0.0:
             raise ValueError(
                 "regularization=0 and sigma=0: the steps 1/(sigma t) need a positive one. Set regularization or sigma."
+            )
+        if curvature > LARGEST_CURVATURE:
+            raise ValueError(
+                f"regularization={lam:g} and sigma={self.sigma:g}: their sum is above {LARGEST_CURVATURE:g}, and its "
+                "square too large for floating point arithmetic. Give smaller ones."
             )
         loss = self._chosen_loss(n_classes)
         if self.radius is None:
