@@ -172,9 +172,9 @@ class Told(NamedTuple):
     counts: Array  # of the values learned before, per column; the members on splines update it
     Y: Array
     weight: Array
-    splines: Array  # (at least n, D) room for the spline rows; with `ready` they are there
+    splines: Array  # (at least n, D) room for the spline rows
     places: NDArray[np.int64]  # of one row: see `spline_row`
-    ready: bool
+    ready: bool  # whether one row was just forecast from this state: its spline row is there, and the logits are
 
 
 def choose(
