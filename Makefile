@@ -8,7 +8,7 @@ help:  ## list the targets
 test:  ## all tests but those that are slow, of pages or of services
 	$(PYTHON) -m pytest
 
-slow:  ## the tests that take long, and the fuzz tests
+slow:  ## the tests that take long, and most fuzz tests
 	$(PYTHON) -m pytest -m slow
 
 pages:  ## the code of the documentation: its blocks, docstrings, examples and figures

@@ -80,15 +80,15 @@ def quality() -> Any:
 def seconds() -> Any:
     """Loss against time, one panel per stream."""
     streams = numbers()["e"]["figures"]["streams"]
-    figure, axes = plots.panels(1, len(streams), width=4.2, height=3.6)
-    for panel, stream in zip(axes[0], streams, strict=True):
+    figure, axes = plots.panels(len(streams), 1, width=7.0, height=2.9)
+    for panel, stream in zip(axes[:, 0], streams, strict=True):
         for i, (name, line) in enumerate(stream["lines"].items()):
             panel.plot(line["curve"]["seconds"], line["curve"]["loss"], label=name, **plots.style(i))
         panel.set_xscale("log")
         panel.set_yscale("log")
         panel.set_title(f"{stream['stream']}: {stream['rows']:,} rows", fontsize="medium")
         plots.tidy(panel, "seconds", "mean log loss so far")
-        panel.legend(frameon=False, fontsize="x-small")
+        panel.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
     return figure
 
 
